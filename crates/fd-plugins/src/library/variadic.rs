@@ -20,8 +20,8 @@ pub(crate) struct Handlers {
     pub(crate) register_events: fn(*mut Context, &[u32]),
     /// `JobMessage`: its type and its text.
     pub(crate) job_message: fn(*mut Context, c_int, &[u8]),
-    /// `DebugMessage`: its level and its text.
-    pub(crate) debug_message: fn(*mut Context, c_int, &[u8]),
+    /// `DebugMessage`: its level, where it stands, and its text.
+    pub(crate) debug_message: fn(*mut Context, c_int, (&[u8], c_int), &[u8]),
 }
 
 static HANDLERS: OnceLock<Handlers> = OnceLock::new();
@@ -169,8 +169,10 @@ unsafe extern "C" fn debug_message_frame(frame: *mut Frame) {
     let frame = unsafe { &mut *frame };
     // SAFETY: the fifth argument is the format of the rest.
     let text = unsafe { frame.text(4) };
+    // SAFETY: the second argument is the name of a file, or null.
+    let file = unsafe { frame.file(1) };
     if let Some(handlers) = HANDLERS.get() {
-        (handlers.debug_message)(frame.context(), frame.number(3), &text);
+        (handlers.debug_message)(frame.context(), frame.number(3), (file.as_slice(), frame.number(2)), &text);
     }
 }
 
@@ -187,6 +189,20 @@ impl Frame {
     fn number(&self, index: usize) -> c_int {
         let [first, second, third, fourth, ..] = self.register(index).to_le_bytes();
         c_int::from_le_bytes([first, second, third, fourth])
+    }
+
+    /// The last part of the name of a file in this register.
+    ///
+    /// # Safety
+    /// The register has the address of a text, or null.
+    unsafe fn file(&self, index: usize) -> Vec<u8> {
+        let name = self.register(index) as *const c_char;
+        if name.is_null() {
+            return Vec::new();
+        }
+        // SAFETY: the caller vouches for the text.
+        let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+        name.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
     }
 
     /// The text that the format in this register makes of the rest.
@@ -290,7 +306,9 @@ mod tests {
                 note(context, 0, &text);
             },
             job_message: note,
-            debug_message: note,
+            debug_message: |context, level, (file, line), text| {
+                note(context, level, &[file, format!(":{line} ").as_bytes(), text].concat());
+            },
         });
         let (register, job, debug) =
             (variadic(register_events_address()), variadic(job_message_address()), variadic(debug_message_address()));
@@ -314,13 +332,21 @@ mod tests {
                 0.125_f64,
                 c"end".as_ptr(),
             );
-            debug(9, c"file.c".as_ptr(), 12 as c_int, 150 as c_int, c"%s and %.1f\n".as_ptr(), c"a".as_ptr(), 1.5_f64);
+            debug(
+                9,
+                c"/a/file.c".as_ptr(),
+                12 as c_int,
+                150 as c_int,
+                c"%s and %.1f\n".as_ptr(),
+                c"a".as_ptr(),
+                1.5_f64,
+            );
             debug(9, c"file.c".as_ptr(), 12 as c_int, 1 as c_int, c"%5000d".as_ptr(), 1 as c_int);
         }
         let seen = SEEN.take();
         assert_eq!(seen[0], (7, 0, (1..=12).collect()));
         assert_eq!(seen[1], (8, 7, b"text -3  2.50 18446744073709551615 x ff 0.125000 end".to_vec()));
-        assert_eq!(seen[2], (9, 150, b"a and 1.5\n".to_vec()));
-        assert_eq!(seen[3].2.len(), LONGEST_TEXT - 1);
+        assert_eq!(seen[2], (9, 150, b"file.c:12 a and 1.5\n".to_vec()));
+        assert_eq!(seen[3].2.len(), "file.c:12 ".len() + LONGEST_TEXT - 1);
     }
 }

@@ -17,6 +17,8 @@ const OK: c_int = 0;
 const ERROR: c_int = 2;
 const SEEN: c_int = 5;
 
+/// The variable of the JobId.
+const JOB_ID: c_int = 1;
 /// Variables that are no ordinary values.
 const FILE_SEEN: c_int = 10;
 const VSS_OBJECT: c_int = 11;
@@ -78,9 +80,16 @@ fn job_message(context: *mut Context, kind: c_int, text: &[u8]) {
     }
 }
 
-fn debug_message(context: *mut Context, level: c_int, text: &[u8]) {
+fn debug_message(context: *mut Context, level: c_int, (file, line): (&[u8], c_int), text: &[u8]) {
     match instance(context) {
-        Some(instance) => instance.note(Note::Debug(level, text.into())),
+        Some(instance) => {
+            let job = match instance.snapshot(JOB_ID) {
+                Some(Value::Number(job)) => job,
+                _ => 0,
+            };
+            let text = [file, format!(":{line}-{job} ").as_bytes(), text].concat();
+            instance.note(Note::Debug(level, Bytes(text)));
+        }
         None => print(text),
     }
 }
