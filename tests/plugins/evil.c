@@ -10,7 +10,7 @@
  * The parameter of a query is its HOW.
  *
  * HOW:
- *   segv abort exit kill trap stack  it dies
+ *   segv raise abort exit kill trap stack  it dies
  *   sleep loop                       it never comes back
  *   free2 overrun smash              it spoils memory
  *   print fork leak closeall thread killgroup   it does what a plugin has no business to do
@@ -64,6 +64,8 @@ static void die(const char *how)
 {
     if (!strcmp(how, "segv"))
         *(volatile int *)16 = 1;
+    if (!strcmp(how, "raise"))
+        raise(SIGSEGV);
     if (!strcmp(how, "abort"))
         abort();
     if (!strcmp(how, "exit"))

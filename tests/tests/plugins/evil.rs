@@ -26,7 +26,7 @@ enum End {
 type Case = (&'static str, &'static str, End);
 
 /// Of a backup.
-const BACKUPS: [Case; 37] = [
+const BACKUPS: [Case; 38] = [
     ("event20", "segv", End::Fails),
     ("event9", "abort", End::Fails),
     ("start", "segv", End::Fails),
@@ -44,6 +44,7 @@ const BACKUPS: [Case; 37] = [
     ("open", "huge", End::GoesOn),
     ("open", "negative", End::GoesOn),
     ("read", "segv", End::Fails),
+    ("read", "raise", End::Fails),
     ("read", "stack", End::Fails),
     ("read", "trap", End::Fails),
     ("read", "free2", End::Fails),

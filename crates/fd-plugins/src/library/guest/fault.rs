@@ -28,11 +28,13 @@ pub(super) fn watch() {
     }
 }
 
-/// The handler. The instruction that has failed fails again when it returns, and `abort` goes on.
-extern "C" fn note(_signal: c_int) {
+/// The handler. The signal comes again when it returns, also if the plugin has raised it itself.
+extern "C" fn note(signal: c_int) {
     let mark = MARK.get();
     if !mark.is_null() {
         // SAFETY: a byte of the instance's memory, which is there as long as its thread.
         unsafe { mark.write_volatile(1) };
     }
+    // SAFETY: it may be called in a handler; until this one returns the signal is blocked.
+    unsafe { libc::raise(signal) };
 }
