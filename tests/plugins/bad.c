@@ -1,6 +1,6 @@
 /*
  * A plugin that must not be loaded: built with another magic, version, license or size, with
- * -DREFUSES (loadPlugin fails), -DNO_LOAD or -DNO_UNLOAD (a symbol is missing). Its unloadPlugin
+ * -DREFUSES (loadPlugin fails), -DHANGS (it does not return), -DNO_LOAD or -DNO_UNLOAD (a symbol is missing). Its unloadPlugin
  * makes a file, so that a test sees that it was called.
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
@@ -36,6 +36,13 @@ int LOADED(struct b_info *info, struct b_funcs *offered, struct p_info **own_inf
     *own_functions = &functions;
 #ifdef REFUSES
     return RC_ERROR;
+#endif
+#ifdef HANGS
+    char path[1200];
+    snprintf(path, sizeof path, "%s/hangs." MARK, getenv("PLUGIN_TRACE"));
+    close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    for (;;)
+        pause();
 #endif
     return info->version == FD_PLUGIN_VERSION ? RC_OK : RC_ERROR;
 }

@@ -264,6 +264,44 @@ fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
     Ok(())
 }
 
+/// Three that hang are waited for together, and not at all by a signal.
+#[test]
+fn a_start_whose_plugins_hang_is_ended_by_a_signal() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let mut options = BedOptions::new("load-hangs", [ClientOptions::new(Fd::Ours).named("test")])?;
+    let (plugins, trace) = (options.folder.make("plugins")?, options.folder.make("trace")?);
+    for name in ["a", "b", "c"] {
+        let macros = ["HANGS", &format!("MARK=\"{name}\"")];
+        build_plugin("bad", &macros, &plugins.join(format!("{name}-fd.so")))?;
+    }
+    options.clients.iter_mut().for_each(|client| client.plugins = Plugins::In(plugins.clone()));
+    let mut bed = Bed::prepare(options)?;
+    let file = pid_file(&mut bed)?;
+    let socket = bed.folder().join("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut words = argv(["env"]);
+    words.push(format!("NOTIFY_SOCKET={}", socket.display()).into());
+    words.push(format!("PLUGIN_TRACE={}", trace.display()).into());
+    words.extend(command(&mut bed, &["-f"])?);
+    let mut process = Process::start("bacula-fd", &words, &bed.folder().join("log/fd.out"))?;
+    wait_for("all plugins to hang", PATIENCE, || {
+        process.must_run()?;
+        let hanging = fs::read_dir(&trace).unwrap().count();
+        Ok(if hanging == 3 { Ok(()) } else { Err(format!("{hanging}")) })
+    })?;
+    let mut state = [0; 100];
+    let length = manager.recv(&mut state).unwrap();
+    let state = String::from_utf8_lossy(state.get(..length).unwrap_or_default());
+    assert!(state.starts_with("EXTEND_TIMEOUT_USEC="), "{state}");
+    assert!(file.exists());
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    assert!(!file.exists(), "the pid file stays behind");
+    Ok(())
+}
+
 /// A FIFO as state file held up the start of the stock daemon, one as trace file every login; links
 /// led its writes away.
 #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod bfdjson;
 pub(crate) mod cli;
+pub(crate) mod ending;
 pub(crate) mod host;
 pub(crate) mod listener;
 pub(crate) mod log;

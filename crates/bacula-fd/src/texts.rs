@@ -205,6 +205,17 @@ pub(crate) fn unknown_group(name: &str) -> String {
     format!("there is no group \"{name}\"")
 }
 
+/// A plugin that has died in a job whose result depends on it.
+pub(crate) fn plugin_died_in_job(file: &[u8]) -> Vec<u8> {
+    [b"The job fails, because plugin ", file, b" has died in it: what the plugin would have done is missing.\n"]
+        .concat()
+}
+
+/// There is no thread to load a plugin.
+pub(crate) fn no_thread_for_plugin(error: &str) -> Vec<u8> {
+    format!("A plugin is not loaded: {error}\n").into_bytes()
+}
+
 /// A plugin is there.
 pub(crate) fn plugin_loaded(file: &[u8]) -> Vec<u8> {
     [b"Loaded plugin: ", file, b"\n"].concat()

@@ -50,6 +50,11 @@ impl Manager {
         }
     }
 
+    /// The start goes on, and may take so long from now on.
+    pub(crate) fn starts_for(&self, time: Duration) {
+        self.send(format!("EXTEND_TIMEOUT_USEC={}\n", time.as_micros()).as_bytes());
+    }
+
     /// The daemon ends.
     pub(crate) fn stopping(&self) {
         self.send(b"STOPPING=1\n");

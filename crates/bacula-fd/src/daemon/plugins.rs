@@ -6,10 +6,12 @@ use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use fd_config::{Bpipe, PluginHostSettings, PluginSettings, S3};
 use fd_messages::MessageType;
+use fd_os::io_error_text;
 use fd_plugins::library::{self, Confinement, HostSettings, Library};
 use fd_plugins::{BpipePlugin, Plugin, PluginInfo};
 use nix::unistd::{Gid, Group, User, getgid, getgrouplist, getgroups, getuid};
@@ -34,6 +36,25 @@ pub(crate) struct Loaded {
 }
 
 impl Loaded {
+    /// The next one of the directory.
+    fn take(&mut self, load: Load<'_>) {
+        let loaded = match load {
+            Load::Own => return self.plugins.push(own_bpipe()),
+            Load::Nothing => return,
+            Load::Library(Ok(load)) => load.join().unwrap_or(Err(None)),
+            Load::Library(Err(error)) => Err(Some(texts::no_thread_for_plugin(&io_error_text(&error)))),
+        };
+        match loaded {
+            Ok(library) => {
+                let library = Arc::new(library);
+                self.libraries.push(Arc::clone(&library));
+                self.plugins.push(library);
+            }
+            Err(Some(text)) => self.said.push((MessageType::Error, text)),
+            Err(None) => {}
+        }
+    }
+
     /// Has their processes become what the daemon has become, which may read every file with
     /// `reads_all`.
     ///
@@ -44,6 +65,24 @@ impl Loaded {
         let (user, group) = (getuid().as_raw(), getgid().as_raw());
         self.libraries.iter().try_for_each(|library| library.become_user(user, group, &groups, reads_all))
     }
+}
+
+/// A file of the directory.
+enum Load<'s> {
+    /// Another plugin takes its place.
+    Own,
+    /// It is not loaded.
+    Nothing,
+    /// It is being loaded, if there was a thread for that.
+    Library(io::Result<ScopedJoinHandle<'s, Result<Library, Option<Vec<u8>>>>>),
+}
+
+/// How long loading the plugins of this directory may take.
+pub(crate) fn longest_load(directory: &Path, settings: &PluginSettings) -> Duration {
+    // Whoever can't read it says so when it loads.
+    let files = files(directory).unwrap_or_default();
+    let longest = files.iter().map(|file| settings.of(name_of(file)).start_timeout).max();
+    Duration::from_secs(longest.unwrap_or_default().into())
 }
 
 /// Loads the plugins of this directory. The daemon's own bpipe takes the place of the file of its
@@ -59,29 +98,26 @@ pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFa
     if settings.bpipe == Bpipe::Builtin && !has_bpipe {
         loaded.plugins.push(own_bpipe());
     }
-    for file in files {
-        match settings.bpipe {
-            Bpipe::Builtin if file == BPIPE => loaded.plugins.push(own_bpipe()),
-            Bpipe::Off if file == BPIPE => {}
+    // All at the same time: one that hangs is waited for, and none behind it.
+    thread::scope(|scope| {
+        let load = |file: Vec<u8>| match settings.bpipe {
+            Bpipe::Builtin if file == BPIPE => Load::Own,
+            Bpipe::Off if file == BPIPE => Load::Nothing,
             _ => {
-                let host = host(facts);
-                let loads = confinement(settings.of(name_of(&file)))
-                    .map_err(|why| Some(texts::plugin_host_unusable(&file, &why)))
-                    .and_then(|confinement| {
-                        Library::load(&directory.join(OsStr::from_bytes(&file)), host, confinement)
-                    });
-                match loads {
-                    Ok(library) => {
-                        let library = Arc::new(library);
-                        loaded.libraries.push(Arc::clone(&library));
-                        loaded.plugins.push(library);
-                    }
-                    Err(Some(text)) => loaded.said.push((MessageType::Error, text)),
-                    Err(None) => {}
-                }
+                let (host, settings) = (host(facts), settings.of(name_of(&file)));
+                let work = move || {
+                    let confinement =
+                        confinement(settings).map_err(|why| Some(texts::plugin_host_unusable(&file, &why)))?;
+                    Library::load(&directory.join(OsStr::from_bytes(&file)), host, confinement)
+                };
+                Load::Library(thread::Builder::new().name("plugin load".to_owned()).spawn_scoped(scope, work))
             }
+        };
+        let begun: Vec<_> = files.into_iter().map(load).collect();
+        for load in begun {
+            loaded.take(load);
         }
-    }
+    });
     for plugin in &loaded.plugins {
         loaded.said.push((MessageType::Info, texts::plugin_loaded(&plugin.info().file)));
     }

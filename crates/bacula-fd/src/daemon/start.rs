@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use tracing::level_filters::LevelFilter;
 
 use crate::clock;
 use crate::daemon::cli::{self, Cli};
+use crate::daemon::ending::Ending;
 use crate::daemon::host::{self, Host};
 use crate::daemon::listener;
 use crate::daemon::log;
@@ -45,6 +47,8 @@ use crate::texts;
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);
+/// What a step of the start may take beside what it waits for.
+const MARGIN: Duration = Duration::from_secs(30);
 /// Tries to bind an address.
 const BIND_TRIES: u32 = 12;
 
@@ -86,22 +90,26 @@ struct Ended(u8);
 fn start(cli: &Cli) -> Result<u8, Ended> {
     let settings = settings(cli)?;
     let debug = trace(cli, &settings.log);
-    let signals = if cli.no_signals || cli.test_only { None } else { Some(signals()?) };
+    let ending = Ending::new();
+    let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let config = load(cli)?;
     check_requirement(cli, &settings, &config)?;
     check_metrics(cli, &settings, &config)?;
     if cli.test_only {
         return Ok(0);
     }
-    let pid_file = if cli.no_pid_file { None } else { Some(pid_file(&config)?) };
-    let daemon = Arc::new(daemon(cli, config, debug, settings)?);
-    start_services(&daemon)?;
+    if !cli.no_pid_file {
+        ending.keep(pid_file(&config)?);
+    }
     let manager = Manager::find();
+    let daemon = Arc::new(daemon(cli, config, debug, settings, manager.as_ref())?);
+    start_services(&daemon, manager.as_ref())?;
+    let pid_file = ending.serves();
     if let Some(manager) = &manager {
         let mut probe = Probe::new(Arc::clone(&daemon));
         manager.ready(move || probe.stuck());
     }
-    let status = wait_for_the_end(&daemon, signals)?;
+    let status = wait_for_the_end(&daemon, signals.as_ref())?;
     if let Some(manager) = &manager {
         manager.stopping();
     }
@@ -128,7 +136,13 @@ fn pid_file(config: &Config) -> Result<PidFile, Ended> {
 
 /// The state that all threads share, in a process that has become its user. Keys are read before
 /// that: their files are root's.
-fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> Result<Daemon, Ended> {
+fn daemon(
+    cli: &Cli,
+    config: Config,
+    debug: Arc<Debug>,
+    settings: Settings,
+    manager: Option<&Manager>,
+) -> Result<Daemon, Ended> {
     let certificates = ResourceCertificates::load(&config).map_err(|problem| {
         // They were good when the configuration was checked, a moment ago.
         tracing::error!(%problem, "the certificates can't be read");
@@ -139,7 +153,7 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
         Ended(1)
     })?;
     let facts = facts(&cli.config_file, &config.file_daemon, &debug);
-    let mut loaded = load_plugins(&config, &settings, &facts)?;
+    let mut loaded = load_plugins(&config, &settings, &facts, manager)?;
     debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
     let plugins = std::mem::take(&mut loaded.plugins);
     let daemon = Daemon::new(config, certificates, protection, debug, settings, plugins, facts);
@@ -158,13 +172,13 @@ fn daemon(cli: &Cli, config: Config, debug: Arc<Debug>, settings: Settings) -> R
 }
 
 /// Starts what runs as long as the daemon does: collectors, metrics, listeners, calls to Directors.
-fn start_services(daemon: &Arc<Daemon>) -> Result<(), Ended> {
+fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<(), Ended> {
     report_event(daemon, "FD0001", "startup");
     collectors::start(daemon);
     prometheus::start(daemon);
     left::start(daemon);
     for address in &daemon.config().file_daemon.addresses {
-        listen(daemon, *address)?;
+        listen(daemon, *address, manager)?;
     }
     registration::start(daemon);
     tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
@@ -237,9 +251,18 @@ fn facts(config_file: &OsStr, own: &FileDaemon, debug: &Arc<Debug>) -> DaemonFac
 
 /// A plugin directory that can't be opened ends the start (reference 06 §6.2), whatever would be in
 /// it.
-fn load_plugins(config: &Config, settings: &Settings, facts: &DaemonFacts) -> Result<Loaded, Ended> {
+fn load_plugins(
+    config: &Config,
+    settings: &Settings,
+    facts: &DaemonFacts,
+    manager: Option<&Manager>,
+) -> Result<Loaded, Ended> {
     let own = &config.file_daemon;
     let Some(directory) = &own.plugin_directory else { return Ok(Loaded::default()) };
+    let longest = plugins::longest_load(directory, &settings.plugins);
+    if let Some(manager) = manager.filter(|_| !longest.is_zero()) {
+        manager.starts_for(longest.saturating_add(MARGIN));
+    }
     plugins::load(directory, &settings.plugins, facts).map_err(|error| {
         let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
         print(&mut io::stdout(), format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
@@ -254,8 +277,9 @@ fn report_event(daemon: &Daemon, code: &str, what: &str) {
     daemon.supervisor.event(code, "daemon", port, "*Daemon*", &text);
 }
 
-fn signals() -> Result<Signals, Ended> {
-    Signals::install().map_err(|error| {
+/// Where the signals come that end a daemon which serves. Until then they end it at once.
+fn signals(ending: &Arc<Ending>) -> Result<Receiver<i32>, Ended> {
+    Signals::install().and_then(|signals| ending.hear(signals)).map_err(|error| {
         print(&mut io::stderr(), texts::no_signals(&io_error_text(&error)).as_bytes());
         Ended(1)
     })
@@ -286,8 +310,8 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     }
 }
 
-fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
-    let listener = bind(daemon, address)?;
+fn listen(daemon: &Arc<Daemon>, address: SocketAddr, manager: Option<&Manager>) -> Result<(), Ended> {
+    let listener = bind(daemon, address, manager)?;
     let shared = Arc::clone(daemon);
     let spawned =
         thread::Builder::new().name(format!("listener {address}")).spawn(move || listener::listen(&shared, &listener));
@@ -298,7 +322,7 @@ fn listen(daemon: &Arc<Daemon>, address: SocketAddr) -> Result<(), Ended> {
 }
 
 /// Binds with several tries: the previous daemon may need a moment to end (reference 06 §5.4).
-fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
+fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Result<TcpListener, Ended> {
     let mut tries = 0;
     loop {
         let error = match TcpListener::bind(address) {
@@ -316,37 +340,27 @@ fn bind(daemon: &Daemon, address: SocketAddr) -> Result<TcpListener, Ended> {
             let text = texts::cannot_bind(address.port(), &error, true);
             daemon.supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
+        if let Some(manager) = manager {
+            manager.starts_for(BIND_RETRY.saturating_add(MARGIN));
+        }
         thread::sleep(BIND_RETRY);
     }
 }
 
 /// Waits for a signal that ends the daemon. Running jobs are not waited for.
-fn wait_for_the_end(daemon: &Daemon, signals: Option<Signals>) -> Result<u8, Ended> {
+fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<i32>>) -> Result<u8, Ended> {
     let Some(signals) = signals else {
         // `-s`: signals have their default effect.
         loop {
             thread::park();
         }
     };
-    let number = signals.wait().map_err(|error| {
-        tracing::error!(%error, "signals can't be read");
-        Ended(1)
-    })?;
+    // Its thread has said why it hears no more.
+    let number = signals.recv().map_err(|_gone| Ended(1))?;
     let text = texts::shutting_down(&daemon.config().file_daemon.name);
     // A host without a log daemon ends all the same.
     let _logged = local::syslog(MessageType::Error.number(), &text);
-    let _second_one_ends_at_once = thread::Builder::new().name("second signal".to_owned()).spawn(move || {
-        if signals.wait().is_ok() {
-            end_at_once();
-        }
-    });
     Ok(u8::try_from(number).unwrap_or(1))
-}
-
-/// A second signal while the daemon ends (reference 06 §5.5).
-#[expect(clippy::exit, reason = "the operator asked twice; an orderly end is under way and may hang")]
-fn end_at_once() {
-    std::process::exit(1);
 }
 
 /// Starts the program's own log. A debug level on the command line counts more than the settings.
