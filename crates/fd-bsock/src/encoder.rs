@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::effort::{Effort, Look};
 use crate::frame::{COMPRESSED, HEADER_LEN, MAX_PAYLOAD};
-use crate::lz4::Compressor;
+use crate::lz4::{Compressor, MAX_DECOMPRESSED};
 use crate::{CommCount, FrameError, Signal};
 
 /// Writes frames to the end of a buffer and counts them. One per thread: it keeps what LZ4 needs
@@ -62,6 +62,27 @@ impl Encoder {
         out.extend_from_slice(&header(flag, body_len));
         out.extend_from_slice(body);
         self.count += CommCount::data(payload.len(), body_len);
+        Ok(())
+    }
+
+    /// The same for a payload that may be longer than [`MAX_PAYLOAD`], if it is not longer once it is
+    /// compressed: a peer looks at the length of what comes.
+    ///
+    /// # Errors
+    /// As [`Encoder::data`], for what is too long without compression or with it.
+    pub fn large(&mut self, out: &mut Vec<u8>, payload: &[u8]) -> Result<(), FrameError> {
+        let len = payload.len();
+        if len <= MAX_PAYLOAD {
+            return self.data(out, payload);
+        }
+        let too_big = FrameError::TooBig { len };
+        let Some(compressor) = self.compressor.as_mut().filter(|_| len <= MAX_DECOMPRESSED) else {
+            return Err(too_big);
+        };
+        let block = compressor.compress(payload).filter(|block| block.len() <= MAX_PAYLOAD).ok_or(too_big)?;
+        out.extend_from_slice(&header(COMPRESSED, block.len()));
+        out.extend_from_slice(block);
+        self.count += CommCount::data(len, block.len());
         Ok(())
     }
 

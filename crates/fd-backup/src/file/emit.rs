@@ -60,6 +60,24 @@ impl RecordWriter {
         Ok(())
     }
 
+    /// The same for a message that may be longer than a frame, if the line is compressed. What can't
+    /// be sent leaves nothing behind.
+    fn large_record(
+        &mut self,
+        out: &mut Vec<u8>,
+        file_index: i32,
+        stream: Stream,
+        payload: &[u8],
+    ) -> Result<(), FrameError> {
+        let start = out.len();
+        self.encoder.large(out, payload)?;
+        let frame = out.split_off(start);
+        self.header(out, file_index, stream, 0)?;
+        out.extend_from_slice(&frame);
+        self.end_stream(out);
+        Ok(())
+    }
+
     /// A stream of one message whose payload is filled in later. Returns its position.
     fn reserve(&mut self, out: &mut Vec<u8>, file_index: i32, stream: Stream, len: usize) -> Result<usize, FrameError> {
         self.header(out, file_index, stream, 0)?;
@@ -119,6 +137,11 @@ impl<'j> Emitter<'j> {
         }
     }
 
+    /// The open slot.
+    pub(crate) fn slot(&self) -> Option<Slot> {
+        self.open
+    }
+
     /// From now on no more than so many pieces wait for the sender.
     pub(crate) fn stay_near(&mut self, most_ahead: Option<usize>) {
         self.most_ahead = most_ahead;
@@ -162,6 +185,11 @@ impl<'j> Emitter<'j> {
     /// A stream of one message.
     pub(crate) fn record(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
         self.writer.record(&mut self.piece.frames, file_index, stream, payload)
+    }
+
+    /// A stream of one message that may be longer than a frame, if the line is compressed.
+    pub(crate) fn large_record(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
+        self.writer.large_record(&mut self.piece.frames, file_index, stream, payload)
     }
 
     /// Signs a digest and writes the signature record.

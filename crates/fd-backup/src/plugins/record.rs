@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fd_bsock::{FrameError, MAX_PAYLOAD};
+use fd_bsock::MAX_PAYLOAD;
 use fd_fileset::{EffectiveOptions, Flags, strip_path};
 use fd_messages::MessageType;
 use fd_metadata::Failures;
@@ -224,13 +224,13 @@ pub(crate) fn record_names(entry: &Entry) -> (Cow<'_, [u8]>, Cow<'_, [u8]>) {
     }
 }
 
-/// Sends the metadata of a file (reference 07 §5.9). `false` if the file ends here.
+/// Sends the metadata of a file (reference 07 §5.9). What can't be sent is reported, and the file
+/// goes on without it. `false` if the file ends here.
 fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<bool, Halt> {
     let Some(packets) = &file.packet.metadata else { return Ok(true) };
     if packets.is_empty() {
         guest.host.message(MessageType::Error, &texts::metadata_failed(guest.file(), &file.entry.path));
         guest.pass_on(&mut saver.emitter)?;
-        return Ok(false);
     }
     for packet in packets {
         let record = PluginMetadata {
@@ -241,28 +241,26 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
             data: &packet.data,
         };
         let wrong = match record.stream() {
-            None => Err((MessageType::Fatal, texts::metadata_type(packet.kind))),
+            None => Some((MessageType::Fatal, texts::metadata_type(packet.kind))),
             Some(_) if record.record_len() > PluginMetadata::LONGEST => {
-                Err((MessageType::Error, texts::metadata_too_long(record.record_len())))
+                Some((MessageType::Error, texts::metadata_too_long(record.record_len())))
             }
-            Some(_) if record.record_len() > MAX_PAYLOAD => {
-                let error = FrameError::TooBig { len: record.record_len() };
-                Err((MessageType::Error, texts::record_refused(&file.entry.path, &error)))
+            Some(stream) => {
+                saver.record.clear();
+                record.encode(&mut saver.record);
+                let sent = saver.emitter.large_record(file.file_index, stream, &saver.record);
+                saver.record.shrink_to(MAX_PAYLOAD);
+                sent.err().map(|error| (MessageType::Error, texts::record_refused(&file.entry.path, &error)))
             }
-            Some(stream) => Ok(stream),
         };
-        let stream = match wrong {
-            Ok(stream) => stream,
-            Err((kind, text)) => {
-                guest.host.message(kind, &text);
-                guest.host.message(MessageType::Error, &texts::metadata_failed(guest.file(), &file.entry.path));
-                guest.pass_on(&mut saver.emitter)?;
+        if let Some((kind, text)) = wrong {
+            guest.host.message(kind, &text);
+            guest.host.message(MessageType::Error, &texts::metadata_failed(guest.file(), &file.entry.path));
+            guest.pass_on(&mut saver.emitter)?;
+            if kind == MessageType::Fatal {
                 return Ok(false);
             }
-        };
-        saver.record.clear();
-        record.encode(&mut saver.record);
-        saver.emitter.record(file.file_index, stream, &saver.record)?;
+        }
         saver.emitter.make_room()?;
     }
     Ok(true)
