@@ -673,7 +673,9 @@ impl<'a> Round<'a> {
         let mut signature = None;
         if was_open {
             signature = encryption.take_known_signature();
-            let restored = file.as_mut().and_then(|file| wrong_length(item, file));
+            let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(report));
+            // Of attributes that a plugin keeps for itself, the size need not be true.
+            let restored = file.as_mut().filter(|_| by_core).and_then(|file| wrong_length(item, file));
             // Data of another length has another digest, so the length alone is reported.
             if let Some(restored) = restored {
                 report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
@@ -684,11 +686,9 @@ impl<'a> Round<'a> {
                 let recorded = Recorded::Digest(recorded);
                 findings::check(kind, recorded, item, file.as_ref(), digest, encryption, report);
             }
-            let by_core = self.section.plugin().is_none_or(|plugin| {
-                let by_core = plugin.set_attributes(report);
+            if let Some(plugin) = self.section.plugin() {
                 plugin.close(report);
-                by_core
-            });
+            }
             match &file {
                 Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
                 None if by_core => attributes::set_by_name(report, directories, item),
