@@ -25,6 +25,8 @@ struct Member {
     plugin: Arc<dyn Plugin>,
     /// What cancels it; `None` if it could not begin.
     canceller: Option<Arc<dyn CancelEvent>>,
+    /// It has failed while it took part in this job, or the job has asked for it since.
+    died: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -96,7 +98,7 @@ impl JobPlugins {
                     (None, State::Gone)
                 }
             };
-            Member { plugin: Arc::clone(plugin), canceller, state: Mutex::new(state) }
+            Member { plugin: Arc::clone(plugin), canceller, died: AtomicBool::new(false), state: Mutex::new(state) }
         };
         Self { members: plugins.iter().map(begin).collect(), canceled: AtomicBool::new(false) }
     }
@@ -114,6 +116,13 @@ impl JobPlugins {
     /// Whether there is no plugin that the Director is told of.
     pub fn seems_empty(&self) -> bool {
         !self.members.iter().any(|member| member.plugin.is_announced())
+    }
+
+    /// The first plugin that has died in this job: what it would have done is not done. One that
+    /// could not begin counts only if it is named since, as one counts that is not loaded.
+    pub fn dead(&self) -> Option<&PluginInfo> {
+        let dead = self.members.iter().find(|member| member.died.load(Ordering::Relaxed))?;
+        Some(dead.plugin.info())
     }
 
     /// What the plugins say of themselves.
@@ -142,7 +151,7 @@ impl JobPlugins {
     /// Delivers an event to each plugin. Answers are ignored; a plugin that fails is reported.
     pub fn tell_all(&self, host: &mut dyn Host, event: &Event<'_>) {
         let call = |_: &Member, instance: &mut dyn Instance, host: &mut dyn Host| instance.event(host, event).map(drop);
-        self.each(host, |member| Some(member.lock()), call, event.outlives_cancel());
+        self.each(host, |member| Some(member.lock()), call, event.outlives_cancel(), false);
     }
 
     /// Delivers an event to each plugin that the command names. Answers are ignored; a plugin that
@@ -157,6 +166,7 @@ impl JobPlugins {
             |member| member.is_meant(command, name).then(|| member.lock()),
             |_, instance, host| instance.event(host, event).map(drop),
             event.outlives_cancel(),
+            true,
         );
         Ok(())
     }
@@ -183,6 +193,7 @@ impl JobPlugins {
             },
             |_, instance, host| instance.event(host, event).map(drop),
             event.outlives_cancel(),
+            true,
         );
         Ok(is_told)
     }
@@ -197,7 +208,7 @@ impl JobPlugins {
         let call = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
             call(member.plugin.info(), member.plugin.offers(), instance, host)
         };
-        self.each(host, |member| Some(member.lock()), call, false);
+        self.each(host, |member| Some(member.lock()), call, false, false);
     }
 
     /// Calls a function of each plugin that can be called, until one has a result.
@@ -216,7 +227,7 @@ impl JobPlugins {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(gone) => {
-                    *state = State::Gone;
+                    member.lose(&mut state, &gone);
                     return Err(gone);
                 }
             }
@@ -224,22 +235,29 @@ impl JobPlugins {
         Ok(None)
     }
 
-    /// Calls those that can be called and for which `take` returns a lock.
+    /// Calls those that can be called and for which `take` returns a lock. Whether the job has named
+    /// them: then it needs them.
     fn each<'j>(
         &'j self,
         host: &mut dyn Host,
         mut take: impl FnMut(&'j Member) -> Option<MutexGuard<'j, State>>,
         mut call: impl FnMut(&Member, &mut dyn Instance, &mut dyn Host) -> Called<()>,
         also_canceled: bool,
+        is_named: bool,
     ) {
         for member in &self.members {
             if !also_canceled && host.facts().is_canceled() {
                 return;
             }
             let Some(mut state) = take(member) else { continue };
-            let State::Ready(instance) = &mut *state else { continue };
+            let State::Ready(instance) = &mut *state else {
+                if is_named && matches!(*state, State::Gone) {
+                    member.died.store(true, Ordering::Relaxed);
+                }
+                continue;
+            };
             if let Err(gone) = call(member, instance.as_mut(), host) {
-                *state = State::Gone;
+                member.lose(&mut state, &gone);
                 report(host, &gone);
             }
         }
@@ -281,6 +299,14 @@ impl Member {
         EVERYBODY.contains(&command) || self.plugin.info().name() == name
     }
 
+    /// It is not called again.
+    fn lose(&self, state: &mut State, gone: &Gone) {
+        *state = State::Gone;
+        if !gone.canceled {
+            self.died.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // An instance whose thread has panicked is not called again by that job.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -316,8 +342,8 @@ impl NamedPlugin<'_> {
             return Err(Gone { text: Vec::new(), canceled: false });
         };
         let called = call(instance.as_mut());
-        if called.is_err() {
-            *self.state = State::Gone;
+        if let Err(gone) = &called {
+            self.member.lose(&mut self.state, gone);
         }
         called
     }

@@ -24,6 +24,9 @@ const HOWS: [(&str, Option<&str>); 8] = [
     ("fork", None),
 ];
 
+/// The event for all plugins when a backup begins.
+const START_BACKUP_JOB: &str = "event3";
+
 /// Those that are canceled in the middle of a call.
 const SLEEPERS: [&str; 3] = ["query", "estimate", "verify"];
 
@@ -250,6 +253,11 @@ pub(crate) fn wrong(bed: &mut Bed, sleeping: u32) -> Result<String> {
                 writeln!(wrong, "{call:?}: {} {}", saved.row.status, saved.log).unwrap();
             }
         }
+        // What they would have done to the FileSet is unknown.
+        let saved = job(bed, &mut wrong, (START_BACKUP_JOB, "handlePluginEvent"), &backup)?;
+        if saved.row.status != 'f' || !saved.log.contains("The job fails, because plugin x") {
+            writeln!(wrong, "{START_BACKUP_JOB}: {} {}", saved.row.status, saved.log).unwrap();
+        }
         [asks, estimates, sleeps].into_iter().try_for_each(|ends| ends.join().unwrap())
     })?;
     wrong.push_str(&canceled_wrong);
@@ -257,7 +265,8 @@ pub(crate) fn wrong(bed: &mut Bed, sleeping: u32) -> Result<String> {
     // Only now is the volume free.
     for call in [("verify", "startVerifyFile"), ("endverify", "endVerifyFile")] {
         let verified = job(bed, &mut wrong, call, "run job=verify-evil yes")?;
-        if verified.row.files != 1 {
+        // What they were to look for is not looked for.
+        if verified.row.files != 1 || verified.row.status != 'f' {
             writeln!(wrong, "{call:?}: {} {}", verified.row.status, verified.log).unwrap();
         }
     }

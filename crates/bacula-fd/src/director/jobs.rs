@@ -61,6 +61,7 @@ impl Conversation<'_> {
         let watch = LineWatch {
             packet_check: PacketCheck::new(self.daemon.config().file_daemon.sd_packet_check, Instant::now()),
             hang_up: HangUp::new(self.daemon.debug.hang_up()),
+            debug: &self.daemon.debug,
         };
         let (daemon, director) = (self.daemon, &self.resource.name);
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {

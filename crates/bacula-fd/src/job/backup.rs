@@ -19,7 +19,9 @@ use crate::job::packet_check::PacketCheck;
 use crate::job::signatures;
 use crate::job::snapshots::session::Over;
 use crate::shared::daemon::Daemon;
+use crate::shared::debug::Debug;
 use crate::shared::job::Job;
+use crate::texts as own_texts;
 
 /// What the configuration and the Director's commands come to.
 pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> BackupPlan {
@@ -47,11 +49,20 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
 
 /// What counts the packets to the Storage Daemon.
 #[derive(Debug)]
-pub(crate) struct LineWatch {
+pub(crate) struct LineWatch<'d> {
     /// `SD Packet Check`.
     pub packet_check: Option<PacketCheck>,
     /// `setdebug … hangup=`.
     pub hang_up: Option<HangUp>,
+    /// Where it is in force.
+    pub debug: &'d Debug,
+}
+
+impl LineWatch<'_> {
+    /// Whether the line is really to end: only one job breaks off, once.
+    fn is_in_force(&self) -> bool {
+        self.hang_up.as_ref().is_some_and(|hang_up| self.debug.take_hang_up(hang_up.number))
+    }
 }
 
 /// Runs the backup; errors become messages and the job's status. `prepare` is done when the Storage
@@ -62,7 +73,7 @@ pub(crate) fn run<K>(
     mut plan: BackupPlan,
     outbox: &Outbox,
     storage: &mut StorageConnection,
-    watch: LineWatch,
+    watch: LineWatch<'_>,
     prepare: impl FnOnce(&mut BackupPlan) -> Result<K, Over>,
     end: impl FnOnce(),
 ) {
@@ -83,7 +94,7 @@ pub(crate) fn run<K>(
     if hung_up {
         storage.hang_up();
     }
-    if !all_sent(job, outcome) {
+    if !(all_sent(job, outcome) && none_died(job, &plan, outbox)) {
         // A message has failed the job. The Storage Daemon did nothing wrong, and says nothing if
         // the data ends as it should.
         if job.status() == JobStatus::Fatal && job.aborts() == 0 && is_between_records && !hung_up {
@@ -118,6 +129,15 @@ fn all_sent<T>(job: &Job, outcome: Result<T, BackupError>) -> bool {
     }
 }
 
+/// Whether all plugins are there that were at the beginning. What a dead one would still have done
+/// is unknown: it may have added names to the FileSet.
+fn none_died(job: &Job, plan: &BackupPlan, outbox: &Outbox) -> bool {
+    let Some(dead) = plan.plugins.dead() else { return true };
+    outbox.message(MessageType::Fatal, &own_texts::plugin_died_in_job(&dead.file));
+    job.change_status(JobStatus::Error);
+    false
+}
+
 fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
     if !job.status().is_canceled() && !job.status().is_incomplete() {
         outbox.message(MessageType::Fatal, &error.message());
@@ -138,7 +158,7 @@ struct Sink<'s> {
     job: &'s Job,
     outbox: &'s Outbox,
     storage: &'s mut StorageConnection,
-    watch: LineWatch,
+    watch: LineWatch<'s>,
     hung_up: bool,
     /// The last frame that was sent is the end of a record, or nothing was sent.
     is_between_records: bool,
@@ -184,7 +204,10 @@ impl FrameSink for Sink<'_> {
         if self.job.cancel.is_cancelled() {
             return Err(SinkError { reason: String::new() });
         }
-        let end = self.watch.hang_up.as_mut().and_then(|hang_up| hang_up.due(frames));
+        let mut end = self.watch.hang_up.as_mut().and_then(|hang_up| hang_up.due(frames));
+        if end.is_some() && !self.watch.is_in_force() {
+            (end, self.watch.hang_up) = (None, None);
+        }
         let frames = end.and_then(|end| frames.get(..end)).unwrap_or(frames);
         if !frames.is_empty() {
             self.is_between_records = frames.ends_with(&END_OF_RECORD);

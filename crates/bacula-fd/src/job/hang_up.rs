@@ -23,6 +23,8 @@ pub(crate) enum Limit {
 /// Counts what is sent.
 #[derive(Debug)]
 pub(crate) struct HangUp {
+    /// The number in force when the job began.
+    pub(crate) number: i64,
     limit: Limit,
     records: SentRecords,
     /// What the job's counters are where the line ends.
@@ -43,7 +45,7 @@ impl HangUp {
             1.. => Limit::Files(u32::try_from(number).unwrap_or(u32::MAX)),
             _ => Limit::Kilobytes(number.unsigned_abs()),
         };
-        Some(Self { limit, records: SentRecords::default(), files: 0, read: 0, written: 0, left: 0 })
+        Some(Self { number, limit, records: SentRecords::default(), files: 0, read: 0, written: 0, left: 0 })
     }
 
     /// The limit.

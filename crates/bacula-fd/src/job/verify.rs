@@ -11,6 +11,7 @@ use crate::connection::storage::StorageConnection;
 use crate::job::outbox::Outbox;
 use crate::job::restore::Records;
 use crate::shared::job::Job;
+use crate::texts;
 
 /// Looks at the disk: `init`, `catalog` and `disk_to_catalog`.
 pub(crate) fn of_disk(job: &Job, plan: &VerifyPlan, outbox: &Outbox) {
@@ -67,6 +68,11 @@ pub(crate) fn of_volume(
             verify::data(&mut parts, checks, catalog, &mut outbox.clone())
         }
     };
+    if let Some(dead) = plugins.and_then(|access| access.plugins.dead()) {
+        // What it was to search is not searched.
+        outbox.message(MessageType::Fatal, &texts::plugin_died_in_job(&dead.file));
+        job.change_status(JobStatus::Error);
+    }
     conclude(job, outbox, verified);
     if let Err(error) = storage.close_read(ticket) {
         tracing::debug!(%error, "the Storage daemon did not say good-bye");

@@ -166,6 +166,11 @@ impl Debug {
         self.hangup.load(Ordering::Relaxed)
     }
 
+    /// Takes it, if it is still this number: it works once.
+    pub(crate) fn take_hang_up(&self, number: i64) -> bool {
+        self.hangup.compare_exchange(number, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// The test aid `blowup`: kept and shown, without effect.
     pub(crate) fn blow_up(&self) -> i64 {
         self.blowup.load(Ordering::Relaxed)
