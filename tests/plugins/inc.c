@@ -5,6 +5,7 @@
  *   inc:include=PATH;exclude=PATH;newoptions;options=LETTERS;wild=PATTERN,type=F;regex=...,type=
  *   inc:newinclude;newpre;plugin=COMMAND WITH ^ FOR ; AND ~ FOR ,
  *   inc:accept=PATH;check=PATH;attribs=PATH;seen=PATH   (when the command is reached)
+ *   inc:late-newinclude;late-include=PATH   the same changes when the command is reached
  *
  * All variables are noted at the start of the job, and of its backup, restore or verify.
  *
@@ -79,6 +80,12 @@ static void change(struct bp_context *context, const char *command)
 
 static void ask_about(struct bp_context *context, const char *key, const char *path)
 {
+    if (!strncmp(key, "late-", 5)) {
+        struct step late = {.keys = {key + 5}, .values = {path}, .count = 1};
+        trace(context, "%s %s rc=%d", key, quoted(path), changed(context, &late));
+        return;
+    }
+
     struct save_pkt save = {.pkt_size = sizeof save, .fname = (char *)path, .link = "", .type = FT_REG,
                             .pkt_end = sizeof save};
     struct accurate_attribs_pkt attribs = {.fname = (char *)path};

@@ -3,6 +3,7 @@
 pub(crate) mod backup;
 pub(crate) mod hang_up;
 pub(crate) mod job_codes;
+pub(crate) mod late_fileset;
 pub(crate) mod matcher;
 pub(crate) mod name_lists;
 pub(crate) mod outbox;

@@ -14,3 +14,4 @@ mod sparse;
 mod stream;
 pub(crate) mod support;
 mod verify_disk;
+mod within_calls;

@@ -9,6 +9,7 @@ use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
 use fd_os::{error_text, io_error_text, job_error_text};
+use fd_plugins::FileSetChange;
 use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
 
@@ -161,6 +162,27 @@ pub(crate) fn no_type(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"891" } else { b"724" };
     [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no type in startBackupFile packet.\n"].concat()
 }
+
+/// A plugin's change of the FileSet that comes too late; ferrofd's own.
+pub(crate) fn change_refused(plugin: &[u8], change: &FileSetChange<'_>) -> Vec<u8> {
+    let (function, item): (&str, &[u8]) = match change {
+        FileSetChange::Exclude(item) => ("AddExclude", item),
+        FileSetChange::Include(item) => ("AddInclude", item),
+        FileSetChange::Options(item) => ("AddOptions", item),
+        FileSetChange::Regex(item, _) => ("AddRegex", item),
+        FileSetChange::Wild(item, _) => ("AddWild", item),
+        FileSetChange::NewOptions => ("NewOptions", b""),
+        FileSetChange::NewInclude => ("NewInclude", b""),
+        FileSetChange::NewPreInclude => ("NewPreInclude", b""),
+        FileSetChange::Plugin(item) => ("AddPlugin", item),
+    };
+    let why = ": it is not possible any more, or no Include was begun for it.\n";
+    let item = item.escape_ascii();
+    [b"Plugin ", plugin, format!(" could not change the FileSet with {function}({item}){why}").as_bytes()].concat()
+}
+
+/// A plugin says more than can be kept; ferrofd's own.
+pub(crate) const MESSAGES_LEFT_OUT: &str = "The plugin says more than is kept within one call; the rest is left out.\n";
 
 /// A plugin has put no name of its object into its packet.
 pub(crate) fn no_object_name(command: &[u8]) -> Vec<u8> {

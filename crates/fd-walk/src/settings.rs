@@ -155,6 +155,19 @@ pub struct WalkSummary {
     pub end: WalkEnd,
 }
 
+impl WalkSummary {
+    /// Of two walks, of which the other came later.
+    #[must_use]
+    pub const fn and(self, later: Self) -> Self {
+        Self {
+            entries: self.entries.saturating_add(later.entries),
+            bytes: self.bytes.saturating_add(later.bytes),
+            skipped_directories: self.skipped_directories.saturating_add(later.skipped_directories),
+            end: later.end,
+        }
+    }
+}
+
 /// How a walk ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum WalkEnd {

@@ -153,6 +153,7 @@ pub(crate) fn backups() -> Vec<Row> {
         row("added", &md5, &["File TREE/inc", "inc:exclude=TREE/inc/excluded;include=TREE/opt/a.ok;plugin=tp:reg=/@tp/by-plugin~data=x"]),
         row("new-include", &md5, &["File TREE/inc", "inc:newinclude;newoptions;options=S;include=TREE/digests;exclude=TREE/digests/z;plugin=tp:reg=/@tp/by-plugin2~data=x"]).once(),
         row("pre-include", &md5, &["inc:newpre;options=S;include=TREE/digests;plugin=tp:reg=/@tp/by-plugin3~data=x", "File TREE/inc"]).once(),
+        row("late-include", &md5, &["inc:late-newinclude;late-options=S;late-include=TREE/digests", "File TREE/inc"]).once(),
         row("new-options", &md5, &["File TREE/inc", "inc:newoptions;options=e;wild=*.wild,type=F;regex=\\\\.regex$,type=F;wild=base.*,type=B;wild=*/sub,type=D"]).once(),
         row("questions", &md5, &["File TREE/inc", "inc:accept=TREE/inc/plain;accept=TREE/opt/b.skip;check=TREE/inc/plain;attribs=TREE/inc/plain;seen=TREE/inc/plain;set=22;set=1;message;longmessage;memory"]).accurate(),
         row("restored", &md5, &RESTORED).once(),

@@ -91,6 +91,7 @@ impl Conversation<'_> {
         job.change_status(JobStatus::Running);
         self.tell_facts(|told| told.estimate = true);
         let access = self.plugin_access();
+        let late = self.late_includes();
         let plan = EstimatePlan {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
@@ -98,6 +99,7 @@ impl Conversation<'_> {
             encrypts: self.daemon.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
             plugins: access.as_ref().map(|access| Arc::clone(&access.plugins)).unwrap_or_default(),
             facts: access.map_or_else(|| Arc::new(NoFacts) as Arc<dyn JobFacts>, |access| access.facts),
+            late,
             listing,
         };
         let (line, lines) = bounded(WAITING);

@@ -54,6 +54,7 @@ impl Conversation<'_> {
         if let Some(access) = self.plugin_access() {
             (plan.plugins, plan.facts) = (access.plugins, access.facts);
         }
+        plan.late = self.late_includes();
         let (events, mut open) = (self.job_events(), self.open_fileset.take());
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
+use fd_backup::LateIncludes;
 use fd_messages::{JobLog as _, MessageType};
 use fd_plugins::{Event, Host, JobFacts, JobPlugins};
 use fd_restore::PluginAccess;
 use fd_transport::Canceller;
 
 use super::conversation::Conversation;
+use crate::job::late_fileset::LateFileSet;
 use crate::job::outbox::Outbox;
 use crate::job::plugin_host::{OpenFileSet, PluginHost};
 use crate::shared::facts::{Facts, Told};
@@ -77,6 +79,13 @@ impl Conversation<'_> {
         let plugged = self.session.plugged.get().filter(|plugged| !plugged.plugins.is_empty())?;
         let facts: Arc<dyn JobFacts> = Arc::clone(&plugged.facts) as _;
         Some(PluginAccess { plugins: Arc::clone(&plugged.plugins), facts })
+    }
+
+    /// What plugins add to the FileSet while it is walked; `None` without plugins.
+    pub(super) fn late_includes(&self) -> Option<Arc<dyn LateIncludes>> {
+        let plugged = self.session.plugged.get().filter(|plugged| !plugged.plugins.is_empty())?;
+        let open = self.open_fileset.as_ref()?;
+        Some(Arc::new(LateFileSet::beside(open, Arc::clone(&plugged.facts))))
     }
 
     /// Whether a plugin of this connection is at work.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkEvent, WalkHost, WalkSummary};
 
@@ -136,7 +137,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The walker's thread: collects batches, then works on those that are left.
 fn walk(job: &Arc<Job>) -> WalkSummary {
-    let host = Host { job, pace: Mutex::new(job.pace()), include: AtomicUsize::new(0) };
+    let host =
+        Host { job, pace: Mutex::new(job.pace()), first_include: AtomicUsize::new(0), include: AtomicUsize::new(0) };
     let mut batcher = Batcher::default();
     batcher.small_if_late = job.depth.may_grow();
     let (plan, exchange) = (&job.plan, &job.exchange);
@@ -145,21 +147,30 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
         exchange.submit(batch)
     };
     let begun = Instant::now();
-    let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
-        let is_command = matches!(event, WalkEvent::Plugin(_));
-        batcher.small = job.depth.is_deep();
-        let pushed = batcher.push(event, host.include.load(Ordering::Relaxed), |batch| {
-            submit(batch)?;
-            worker_pool::grow(job)?;
-            worker_pool::start_digests_ahead(job);
-            Ok(())
+    let mut fileset = Arc::clone(&plan.fileset);
+    let (mut summary, mut has_option_plugins) = (WalkSummary::default(), false);
+    loop {
+        let walked = fd_walk::walk(&fileset, &plan.walk, &host, &mut |event| {
+            has_option_plugins |= matches!(&event, WalkEvent::Entry(entry) if entry.options.plugin.is_some());
+            let is_command = matches!(event, WalkEvent::Plugin(_));
+            batcher.small = job.depth.is_deep();
+            let pushed = batcher.push(event, host.include.load(Ordering::Relaxed), |batch| {
+                submit(batch)?;
+                worker_pool::grow(job)?;
+                worker_pool::start_digests_ahead(job);
+                Ok(())
+            });
+            // What follows sees what the plugin does.
+            let pushed: Result<(), Stopped> =
+                if is_command { pushed.and_then(|()| exchange.wait_until_sent()) } else { pushed };
+            if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
         });
-        // What follows sees what the plugin does.
-        let pushed: Result<(), Stopped> =
-            if is_command { pushed.and_then(|()| exchange.wait_until_sent()) } else { pushed };
-        if pushed.is_ok() { Flow::Continue } else { Flow::Stop }
-    });
-    let _stopped = batcher.finish(submit);
+        summary = summary.and(walked);
+        let _stopped = batcher.finish(&submit);
+        let Some(more) = late_includes(job, &summary, has_option_plugins) else { break };
+        host.first_include.fetch_add(fileset.includes().len(), Ordering::Relaxed);
+        fileset = Arc::new(more);
+    }
     job.times.add(Stage::Walk, begun.elapsed());
     exchange.no_more_batches();
     if let Some(ahead) = &job.digests_ahead {
@@ -169,11 +180,27 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
     summary
 }
 
+/// What plugins have added to the FileSet, once all is done that they take part in.
+fn late_includes(job: &Arc<Job>, walked: &WalkSummary, has_option_plugins: bool) -> Option<FileSet> {
+    if walked.end != WalkEnd::Complete || job.plan.late.is_none() {
+        return None;
+    }
+    if has_option_plugins {
+        // The last batch may be the first one, and then it has no worker yet.
+        worker_pool::grow(job).ok()?;
+        job.exchange.wait_until_sent().ok()?;
+    }
+    job.changes.take_includes()
+}
+
 /// Answers the walk's questions.
 struct Host<'h> {
     job: &'h Job,
     /// Used by the walker's thread only.
     pace: Mutex<Pace>,
+    /// Number of the first Include of the FileSet that is walked: of the job's, or of what plugins
+    /// have added.
+    first_include: AtomicUsize,
     /// Number of the Include that is walked.
     include: AtomicUsize,
 }
@@ -202,6 +229,7 @@ impl WalkHost for Host<'_> {
     }
 
     fn begins_include(&self, include: usize) {
+        let include = self.first_include.load(Ordering::Relaxed).saturating_add(include);
         self.include.store(include, Ordering::Relaxed);
         self.job.changes.begin_include(include);
     }

@@ -18,7 +18,7 @@ use crate::file::listing::saved_line;
 use crate::file::source::{LeaseClock, OpenLimits};
 use crate::jobs::plan::{BackupError, block_len};
 use crate::pipeline::piece::Event;
-use crate::plugins::changes::LateChanges;
+use crate::plugins::changes::{LateChanges, LateIncludes};
 use crate::plugins::estimate::estimate_command;
 use crate::plugins::host::Surroundings;
 
@@ -37,6 +37,8 @@ pub struct EstimatePlan {
     pub plugins: Arc<JobPlugins>,
     /// What plugins may ask about the job.
     pub facts: Arc<dyn JobFacts>,
+    /// Makes the Includes that plugins add during the walk; `None`: they can't.
+    pub late: Option<Arc<dyn LateIncludes>>,
     /// Whether each entry gets a line.
     pub listing: bool,
 }
@@ -55,7 +57,7 @@ pub struct EstimateTotals {
 /// # Errors
 /// [`BackupError::Cancelled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<EstimateTotals, BackupError> {
-    let host = Host { plan, log, cancel, changes: LateChanges::default() };
+    let host = Host { plan, log, cancel, changes: LateChanges::new(plan.late.clone()) };
     let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_cancelled());
     let mut comparer = Comparer {
         list: plan.accurate.as_deref(),
@@ -68,7 +70,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
     let mut names = NameCache::new();
     let mut result = EstimateTotals::default();
     let lists = plan.listing && log.wants(MessageType::Info);
-    let summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut |event| {
+    let mut sink = |event: WalkEvent<'_>| {
         match event {
             WalkEvent::Entry(entry) if is_saved(&entry, &mut comparer, log) => {
                 result.add(&entry);
@@ -97,7 +99,11 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
             WalkEvent::Entry(_) => {}
         }
         Flow::Continue
-    });
+    };
+    let mut summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut sink);
+    while let Some(more) = host.changes.take_includes().filter(|_| summary.end == WalkEnd::Complete) {
+        summary = fd_walk::walk(&more, &plan.walk, &host, &mut sink);
+    }
     if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Cancelled) }
 }
 

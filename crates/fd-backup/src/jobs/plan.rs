@@ -17,7 +17,7 @@ use crate::digests::signature_file::SignatureFile;
 use crate::jobs::schedule::Schedule;
 use crate::manners::courtesy::Courtesy;
 use crate::pipeline::pace::HostShare;
-use crate::plugins::changes::LateChanges;
+use crate::plugins::changes::{LateChanges, LateIncludes};
 use crate::plugins::host::Surroundings;
 
 /// What stays the same for the duration of a backup.
@@ -53,6 +53,8 @@ pub struct BackupPlan {
     pub plugins: Arc<JobPlugins>,
     /// What plugins may ask about the job.
     pub facts: Arc<dyn JobFacts>,
+    /// Makes the Includes that plugins add during the walk; `None`: they can't.
+    pub late: Option<Arc<dyn LateIncludes>>,
     /// Holds signatures of earlier jobs, and gets this job's.
     pub signature_file: Option<Arc<SignatureFile>>,
     /// The job's share of the host.
@@ -86,6 +88,7 @@ impl BackupPlan {
             protection: None,
             plugins: Arc::default(),
             facts: Arc::new(NoFacts),
+            late: None,
             signature_file: None,
             host_share: HostShare::default(),
             courtesy: None,

@@ -387,6 +387,18 @@ impl<B> Exchange<B> {
         self.obtain_locked(state, slot)
     }
 
+    /// Whether a worker may have a piece beside the one that it fills.
+    pub(crate) const fn has_spare(&self) -> bool {
+        self.limits.pieces > 2
+    }
+
+    /// Worker: publishes a piece beside the one that it fills, as [`Self::publish`] does.
+    pub(crate) fn publish_beside(&self, slot: Slot, piece: Piece, most_ahead: usize) {
+        let mut state = self.lock();
+        self.push(&mut state, slot, piece, false);
+        drop(self.wait_for_sender(state, slot, most_ahead));
+    }
+
     /// Worker: publishes the last piece of `slot`.
     pub(crate) fn close(&self, slot: Slot, piece: Piece) {
         let mut state = self.lock();

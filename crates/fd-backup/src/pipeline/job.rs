@@ -21,7 +21,7 @@ use crate::pipeline::exchange::{Exchange, Limits, Stopped};
 use crate::pipeline::pace::Pace;
 use crate::pipeline::threads::{Joined, Threads};
 use crate::plugins::changes::LateChanges;
-use crate::plugins::host::{BackupHost, Surroundings};
+use crate::plugins::host::{BackupHost, Surroundings, Way};
 use crate::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.
@@ -105,7 +105,7 @@ impl Job {
             record_len,
             piece_len,
             leases: LeaseClock::default(),
-            changes: LateChanges::default(),
+            changes: LateChanges::new(plan.late.clone()),
             open_error: AtomicI32::new(0),
             in_plugin: AtomicBool::new(false),
             wants_saved: wanted.contains(&MessageType::Saved),
@@ -219,7 +219,7 @@ impl Job {
     /// Tells all plugins that the job is over: one of them is at work.
     pub(crate) fn cancel_plugins(&self) {
         let options = Arc::default();
-        self.plan.plugins.cancel(&mut BackupHost::new(self.surroundings(), 0, &options));
+        self.plan.plugins.cancel(&mut BackupHost::new(self.surroundings(), 0, &options, Way::Kept));
     }
 
     /// Whether the job is stopped or canceled.

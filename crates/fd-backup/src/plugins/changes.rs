@@ -1,21 +1,33 @@
 //! What plugins change in the FileSet while it is walked (reference 07 §3.5).
 //!
-//! A path that is excluded, or a command that is added, counts from then on. Names and options
-//! can't be added any more: the walk has passed the place where they would stand.
+//! A path that is excluded, or a command that is added, counts from then on. An Include that is new
+//! is walked when the FileSet is through. Names and options for the Includes that are there can't be
+//! added any more: the walk has passed the place where they would stand.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fd_fileset::Exclude;
+use fd_fileset::{Exclude, FileSet};
+use fd_messages::MessageType;
 use fd_plugins::{FileSetChange, Status};
 
 /// So many changes are accepted in a job.
 const MOST: usize = 10_000;
 
+/// Includes that plugins make during the walk.
+pub trait LateIncludes: Send + Sync + std::fmt::Debug {
+    /// Makes a change for a plugin. What it causes to be said goes to `say`. An error: there is no
+    /// such Include, or it can't be done.
+    fn change(&self, plugin: &[u8], change: FileSetChange<'_>, say: &mut dyn FnMut(MessageType, &[u8])) -> Status;
+    /// Takes what has come together, if anything has.
+    fn take(&self) -> Option<FileSet>;
+}
+
 /// See the module.
 #[derive(Default)]
 pub(crate) struct LateChanges {
+    includes: Option<Arc<dyn LateIncludes>>,
     excludes: AtomicBool,
     state: Mutex<State>,
 }
@@ -33,12 +45,23 @@ struct State {
 }
 
 impl LateChanges {
-    /// Makes a change, if that is still possible.
-    pub(crate) fn change(&self, change: FileSetChange<'_>) -> Status {
+    /// Changes of a job, in which these Includes are made.
+    pub(crate) fn new(includes: Option<Arc<dyn LateIncludes>>) -> Self {
+        Self { includes, ..Self::default() }
+    }
+
+    /// Makes a change for a plugin, if that is still possible.
+    pub(crate) fn change(
+        &self,
+        plugin: &[u8],
+        change: FileSetChange<'_>,
+        say: &mut dyn FnMut(MessageType, &[u8]),
+    ) -> Status {
         let mut state = self.lock();
         if state.count >= MOST {
             return Status::Error;
         }
+        state.count += 1;
         match change {
             // A list or a program is read when the FileSet comes, not while it is walked.
             FileSetChange::Exclude(name) if !name.starts_with(b"|") && !name.starts_with(b"<") => {
@@ -50,10 +73,18 @@ impl LateChanges {
                 let include = state.include;
                 state.commands.push_back((include, command.to_vec()));
             }
-            _ => return Status::Error,
+            FileSetChange::Exclude(_) => return Status::Error,
+            change => {
+                drop(state);
+                return self.includes.as_ref().map_or(Status::Error, |includes| includes.change(plugin, change, say));
+            }
         }
-        state.count += 1;
         Status::Ok
+    }
+
+    /// Takes the Includes that are to be walked when the FileSet is through.
+    pub(crate) fn take_includes(&self) -> Option<FileSet> {
+        self.includes.as_ref()?.take()
     }
 
     /// Whether a plugin has excluded this path.
@@ -88,6 +119,10 @@ impl LateChanges {
 mod tests {
     use super::*;
 
+    fn changed(changes: &LateChanges, change: FileSetChange<'_>) -> Status {
+        changes.change(b"tp", change, &mut |_, _| {})
+    }
+
     #[test]
     fn excluded_paths_and_added_commands_count_from_then_on() {
         let changes = LateChanges::default();
@@ -99,11 +134,11 @@ mod tests {
             (FileSetChange::Include(b"/d"), Status::Error),
             (FileSetChange::NewOptions, Status::Error),
         ] {
-            assert_eq!(changes.change(change), expected, "{change:?}");
+            assert_eq!(changed(&changes, change), expected, "{change:?}");
         }
         assert!(changes.excludes(b"/a/b") && changes.excludes(b"/c") && !changes.excludes(b"/d"));
         changes.begin_include(1);
-        assert_eq!(changes.change(FileSetChange::Plugin(b"p:1")), Status::Ok);
+        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p:1")), Status::Ok);
         changes.begin_include(2);
         assert_eq!(changes.take_command(), None);
         changes.begin_include(1);
@@ -114,8 +149,8 @@ mod tests {
     fn the_number_of_changes_is_bounded() {
         let changes = LateChanges::default();
         for _ in 0..MOST {
-            assert_eq!(changes.change(FileSetChange::Plugin(b"p")), Status::Ok);
+            assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Ok);
         }
-        assert_eq!(changes.change(FileSetChange::Plugin(b"p")), Status::Error);
+        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Error);
     }
 }

@@ -6,7 +6,7 @@ use fd_fileset::EffectiveOptions;
 use fd_messages::JobLog;
 use fd_plugins::{Gone, JobPlugins, Status};
 
-use crate::plugins::host::{BackupHost, Surroundings};
+use crate::plugins::host::{BackupHost, Surroundings, Way};
 
 /// Why the plugins could not be asked.
 pub(crate) enum CheckError {
@@ -36,15 +36,13 @@ impl<'c> FileCheck<'c> {
         if self.plugins.is_empty() {
             return Ok(false);
         }
-        let mut host = BackupHost::new(self.surroundings, 0, &self.options);
+        let say = |kind, text: &[u8]| self.log.message(kind, text);
+        let mut host = BackupHost::new(self.surroundings, 0, &self.options, Way::Direct(&say));
         host.files = self.files;
         let found = self.plugins.find_map(&mut host, |offers, instance, host| {
             let seen = offers.check_file && instance.check_file(host, name)? == Status::Seen;
             Ok(seen.then_some(()))
         });
-        for (kind, text) in host.messages {
-            self.log.message(kind, &text);
-        }
         match host.fatal {
             Some(text) => Err(CheckError::Fatal(text)),
             None => Ok(found.map_err(CheckError::Gone)?.is_some()),

@@ -14,8 +14,8 @@ use crate::pipeline::batch::Command;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
-use crate::plugins::guest::{Guest, note};
-use crate::plugins::host::BackupHost;
+use crate::plugins::guest::{Guest, hand_on, note};
+use crate::plugins::host::{BackupHost, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
 use crate::plugins::record::{
@@ -28,13 +28,20 @@ use crate::texts::{self, PluginPlace};
 pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u32) -> Result<u32, Halt> {
     let job = saver.job;
     let Command { text: command, include, options, is_added } = item;
-    let mut host = BackupHost::new(job.surroundings(), *include, options);
+    let slot = saver.emitter.slot().filter(|_| job.exchange.has_spare());
+    let hand_on = |messages| {
+        if let Some(slot) = slot {
+            hand_on(job, slot, messages);
+        }
+    };
+    let way = if slot.is_some() { Way::Stream(&hand_on) } else { Way::Kept };
+    let mut host = BackupHost::new(job.surroundings(), *include, options, way);
     host.files = first_file.saturating_sub(1);
     if *is_added {
         job.plan.facts.note_command(command);
         // A malformed one is reported below.
         let _reported = job.plan.plugins.tell_named(&mut host, command, &PluginEvent::PluginCommand(command));
-        note(&mut host.messages, &mut saver.emitter, false)?;
+        note(host.take_messages(), &mut saver.emitter, false)?;
     }
     let plugin = match named(&job.plan.plugins, PluginPlace::Command, command) {
         Named::Plugin(plugin) => plugin,

@@ -8,7 +8,7 @@ use fd_plugins::{Event as PluginEvent, Gone, JobPlugins, SavePacket, Status};
 use fd_records::FileType;
 use fd_walk::{Entry, FoundCommand};
 
-use crate::plugins::host::{BackupHost, Surroundings};
+use crate::plugins::host::{BackupHost, Surroundings, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
 use crate::texts::{self, PluginPlace};
@@ -24,11 +24,10 @@ pub(crate) fn estimate_command(
     each: &mut dyn FnMut(&Entry),
 ) {
     let FoundCommand { command, include, options, is_added } = item;
-    let mut host = BackupHost::new(surroundings, include, options);
+    let mut host = BackupHost::new(surroundings, include, options, Way::Direct(say));
     host.files = u32::try_from(files).unwrap_or(u32::MAX);
     if is_added {
         let _reported = plugins.tell_named(&mut host, command, &PluginEvent::PluginCommand(command));
-        pass_on(&mut host, say);
     }
     let mut plugin = match named(plugins, PluginPlace::Estimate, command) {
         Named::Plugin(plugin) => plugin,
@@ -40,12 +39,10 @@ pub(crate) fn estimate_command(
     }
     let mut run = || -> Result<(), Gone> {
         let begun = plugin.call(|instance| instance.event(&mut host, &PluginEvent::EstimateCommand(command)))?;
-        pass_on(&mut host, say);
         let mut goes_on = begun.is_ok();
         while goes_on && !host.is_canceled() {
             let mut packet = SavePacket::empty();
             let started = plugin.call(|instance| instance.start_backup_file(&mut host, command, false, &mut packet))?;
-            pass_on(&mut host, say);
             if !started.is_ok() {
                 break;
             }
@@ -61,7 +58,6 @@ pub(crate) fn estimate_command(
                 }
             }
             let ended = plugin.call(|instance| instance.end_backup_file(&mut host))?;
-            pass_on(&mut host, say);
             goes_on = ended == Status::More;
         }
         Ok(())
@@ -107,10 +103,4 @@ fn file(command: &[u8], packet: SavePacket, host: &BackupHost<'_>) -> Result<Opt
     let mut entry = Entry::of_plugin(name, file_type, packet.stat, Arc::clone(host.options()));
     entry.link = packet.link.unwrap_or_default();
     Ok(Some((entry, counts)))
-}
-
-fn pass_on(host: &mut BackupHost<'_>, say: &dyn Fn(MessageType, &[u8])) {
-    for (kind, text) in host.messages.drain(..) {
-        say(kind, &text);
-    }
 }

@@ -4,10 +4,14 @@ use fd_messages::MessageType;
 use fd_plugins::{Called, Instance, NamedPlugin, Offers};
 
 use crate::file::emit::Emitter;
-use crate::pipeline::exchange::Stopped;
+use crate::pipeline::exchange::{Slot, Stopped};
 use crate::pipeline::halt::Halt;
+use crate::pipeline::job::Job;
 use crate::pipeline::piece::Event;
 use crate::plugins::host::BackupHost;
+
+/// So many pieces with messages wait for the sender before the plugin waits.
+const PIECES_AHEAD: usize = 2;
 
 /// See the module.
 pub(crate) struct Guest<'g, 'h> {
@@ -46,7 +50,7 @@ impl<'g, 'h> Guest<'g, 'h> {
     /// its file.
     pub(crate) fn pass_on(&mut self, emitter: &mut Emitter<'_>) -> Result<bool, Stopped> {
         let is_last = self.host.fatal.is_some();
-        note(&mut self.host.messages, emitter, is_last)
+        note(self.host.take_messages(), emitter, is_last)
     }
 
     /// Whether the plugin's own fatal message ends the job.
@@ -55,10 +59,21 @@ impl<'g, 'h> Guest<'g, 'h> {
     }
 }
 
+/// Puts messages into the stream while a call goes on, whose worker can't: it may be in the middle of
+/// a block. Returns when the sender has few of them left.
+pub(crate) fn hand_on(job: &Job, slot: Slot, messages: Vec<(MessageType, Vec<u8>)>) {
+    // Of a job that is stopped, nothing is said any more.
+    let Ok(mut piece) = job.exchange.obtain(slot) else { return };
+    for (kind, text) in messages {
+        piece.note(Event::Message { kind, text, failed: false });
+    }
+    job.exchange.publish_beside(slot, piece, PIECES_AHEAD);
+}
+
 /// Puts messages into the stream, and has them sent unless they are to wait. `false` if there are
 /// none.
 pub(crate) fn note(
-    messages: &mut Vec<(MessageType, Vec<u8>)>,
+    messages: Vec<(MessageType, Vec<u8>)>,
     emitter: &mut Emitter<'_>,
     waits: bool,
 ) -> Result<bool, Stopped> {
@@ -69,7 +84,7 @@ pub(crate) fn note(
         // What was saved before is sent and counted.
         emitter.publish()?;
     }
-    for (kind, text) in messages.drain(..) {
+    for (kind, text) in messages {
         emitter.note(Event::Message { kind, text, failed: false });
     }
     if !waits {

@@ -14,6 +14,22 @@ use crate::texts;
 
 /// So many events of one file are kept.
 const MOST_EVENTS: usize = 1000;
+/// With so many messages, or so many bytes of them, they are handed on while the call goes on.
+const MANY: (usize, usize) = (16, 64 << 10);
+/// So many messages, and bytes of them, are kept where they can't be handed on before the call is
+/// over.
+const MOST_KEPT: (usize, usize) = (1000, 1 << 20);
+
+/// Where messages go that a plugin says within a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Way<'h> {
+    /// Nowhere: they are kept until the call is over.
+    Kept,
+    /// Into the stream, many at a time, before what its worker has not published.
+    Stream(&'h dyn Fn(Vec<(MessageType, Vec<u8>)>)),
+    /// To the operator, each at once.
+    Direct(&'h dyn Fn(MessageType, &[u8])),
+}
 
 /// What is the same for all calls of a job.
 #[derive(Clone, Copy)]
@@ -32,10 +48,13 @@ pub(crate) struct BackupHost<'h> {
     include: usize,
     /// Its options.
     options: &'h Arc<EffectiveOptions>,
+    way: Way<'h>,
     /// Files of the job so far.
     pub(crate) files: u32,
     /// Messages since they were taken last.
     pub(crate) messages: Vec<(MessageType, Vec<u8>)>,
+    /// Their bytes.
+    bytes: usize,
     /// The text of the first fatal message: it ends the job.
     pub(crate) fatal: Option<Vec<u8>>,
     /// Events of the present file.
@@ -43,8 +62,40 @@ pub(crate) struct BackupHost<'h> {
 }
 
 impl<'h> BackupHost<'h> {
-    pub(crate) fn new(surroundings: Surroundings<'h>, include: usize, options: &'h Arc<EffectiveOptions>) -> Self {
-        Self { surroundings, include, options, files: 0, messages: Vec::new(), fatal: None, file_events: Vec::new() }
+    pub(crate) fn new(
+        surroundings: Surroundings<'h>,
+        include: usize,
+        options: &'h Arc<EffectiveOptions>,
+        way: Way<'h>,
+    ) -> Self {
+        Self {
+            surroundings,
+            include,
+            options,
+            way,
+            files: 0,
+            messages: Vec::new(),
+            bytes: 0,
+            fatal: None,
+            file_events: Vec::new(),
+        }
+    }
+
+    /// Takes the messages that were not handed on.
+    pub(crate) fn take_messages(&mut self) -> Vec<(MessageType, Vec<u8>)> {
+        self.bytes = 0;
+        std::mem::take(&mut self.messages)
+    }
+
+    /// Hands messages on while the call goes on. The plugin waits as long as the sender has enough
+    /// of them. Behind a fatal one they wait for the end of the file.
+    fn hand_on(&mut self) {
+        if let Way::Stream(hand_on) = self.way
+            && !self.messages.is_empty()
+            && self.fatal.is_none()
+        {
+            hand_on(self.take_messages());
+        }
     }
 
     /// The options of the present files.
@@ -79,7 +130,24 @@ impl Host for BackupHost<'_> {
         if kind == MessageType::Fatal && self.fatal.is_none() {
             self.fatal = Some(text.to_vec());
         }
+        if let Way::Direct(say) = self.way {
+            return say(kind, text);
+        }
+        if self.messages.len() >= MOST_KEPT.0 || self.bytes > MOST_KEPT.1 {
+            return;
+        }
+        self.bytes = self.bytes.saturating_add(text.len());
         self.messages.push((kind, text.to_vec()));
+        if self.messages.len() >= MANY.0 || self.bytes >= MANY.1 {
+            self.hand_on();
+        }
+        if self.messages.len() == MOST_KEPT.0 || self.bytes > MOST_KEPT.1 {
+            self.messages.push((MessageType::Warning, texts::MESSAGES_LEFT_OUT.into()));
+        }
+    }
+
+    fn call_goes_on(&mut self) {
+        self.hand_on();
     }
 
     fn value(&mut self, variable: Variable) -> Option<Value> {
@@ -93,8 +161,14 @@ impl Host for BackupHost<'_> {
         if self.surroundings.list.is_some_and(|list| list.mark_seen(name)) { Status::Ok } else { Status::Error }
     }
 
-    fn change_fileset(&mut self, _plugin: &[u8], change: FileSetChange<'_>) -> Status {
-        self.surroundings.changes.change(change)
+    fn change_fileset(&mut self, plugin: &[u8], change: FileSetChange<'_>) -> Status {
+        let changes = self.surroundings.changes;
+        let status = changes.change(plugin, change, &mut |kind, text| self.message(kind, text));
+        if !status.is_ok() {
+            // Plugins tend to ignore it, and files would be missing silently.
+            self.message(MessageType::Warning, &texts::change_refused(plugin, &change));
+        }
+        status
     }
 
     fn check_changes(&mut self, file: &mut SavePacket) -> Status {

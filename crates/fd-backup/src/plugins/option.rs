@@ -11,8 +11,8 @@ use crate::file::save::Saver;
 use crate::pipeline::halt::Halt;
 use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
-use crate::plugins::guest::Guest;
-use crate::plugins::host::BackupHost;
+use crate::plugins::guest::{Guest, hand_on};
+use crate::plugins::host::{BackupHost, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, with_packet};
 use crate::texts::{self, PluginPlace};
@@ -65,7 +65,14 @@ pub(crate) fn offer(
         }
     };
     let options = Arc::clone(&entry.options);
-    let mut host = BackupHost::new(job.surroundings(), include, &options);
+    let slot = saver.emitter.slot().filter(|_| job.exchange.has_spare());
+    let hand_on = |messages| {
+        if let Some(slot) = slot {
+            hand_on(job, slot, messages);
+        }
+    };
+    let way = if slot.is_some() { Way::Stream(&hand_on) } else { Way::Kept };
+    let mut host = BackupHost::new(job.surroundings(), include, &options, way);
     host.files = file_index.saturating_sub(1);
     let mut guest = Guest::new(plugin, host);
     let known = job.plan.accurate.as_ref().and_then(|list| list.attributes(&entry.record_names().name));

@@ -20,6 +20,7 @@ fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
         encrypts: false,
         plugins: Arc::default(),
         facts: Arc::new(NoFacts),
+        late: None,
         listing,
     };
     let log = Log::new(Arc::new(Progress::default()));
@@ -55,6 +56,7 @@ fn a_cancelled_estimate_has_no_result() {
         encrypts: false,
         plugins: Arc::default(),
         facts: Arc::new(NoFacts),
+        late: None,
         listing: false,
     };
     let cancel = CancelToken::new();

@@ -235,6 +235,16 @@ fn names_links_deltas_and_updates_come_from_the_packet() {
 }
 
 #[test]
+fn the_link_of_a_directory_is_its_name_with_a_slash() {
+    let directory = FakeFile::new("/@tp/d", FileType::Directory, b"").with(|file| {
+        file.packet.link = Some(b"/@tp/dir".into());
+        file.packet.no_read = true;
+    });
+    let (outcome, _) = backup("M", Fake::with_files([directory]));
+    assert_eq!(outcome.records()[1].name(), "/@tp/dir/");
+}
+
+#[test]
 fn data_with_addresses_holes_and_compression_has_the_stock_daemon_s_streams() {
     let blocks = |blocks: &[(i64, &[u8])]| blocks.iter().map(|(at, data)| (*at, data.to_vec())).collect();
     let offsets = FakeFile::regular("/o", b"").with(|file| {
@@ -316,14 +326,18 @@ fn metadata_events_and_attributes_of_the_plugin_stand_at_their_places() {
 }
 
 #[test]
-fn metadata_that_can_t_be_saved_ends_its_file_or_the_job() {
+fn metadata_that_can_t_be_saved_costs_itself_or_ends_the_job() {
     let packet = |kind, len| MetadataPacket { kind, data: vec![0; len], ..MetadataPacket::default() };
     let long = FakeFile::regular("/f", b"data").with_metadata(vec![packet(0, 3), packet(0, 2_999_977)]);
     let large = FakeFile::regular("/large", b"data").with_metadata(vec![packet(0, 1_000_000)]);
     let none = FakeFile::regular("/none", b"data").with_metadata(Vec::new());
     let (outcome, _) = backup("M", Fake::with_files([long, large, none, FakeFile::regular("/g", b"x")]));
-    assert_eq!(summary(&outcome.records())[..7], [(1, 26), (1, 1), (1, 35), (1, 26), (2, 26), (2, 1), (2, 26)]);
-    assert_eq!(summary(&outcome.records())[7..11], [(3, 26), (3, 1), (3, 26), (4, 26)]);
+    let records = summary(&outcome.records());
+    assert_eq!(records[..6], [(1, 26), (1, 1), (1, 35), (1, 2), (1, 3), (1, 26)]);
+    for index in [2, 3, 4] {
+        let of_file: Vec<u32> = records.iter().filter(|(file, _)| *file == index).map(|(_, stream)| *stream).collect();
+        assert_eq!(of_file, [26, 1, 2, 3, 26], "its data is there");
+    }
     assert_eq!(
         outcome.texts(MessageType::Error),
         [
@@ -342,6 +356,20 @@ fn metadata_that_can_t_be_saved_ends_its_file_or_the_job() {
         ["fd_plugins.c:1315 Failed to backup metadata for plugin: \"tp-fd.so\" fname: /f\n"]
     );
     assert_eq!(outcome.progress.files(), 1, "what was sent counts");
+}
+
+/// As with the stock daemon, whose peers look at the length of what comes over the line.
+#[test]
+fn metadata_may_be_longer_than_a_frame_where_the_line_is_compressed() {
+    let packet = MetadataPacket { data: vec![b'm'; 2_999_976], ..MetadataPacket::default() };
+    let mut bed = bed("M");
+    bed.plan.comm_compression = true;
+    bed.plan.plugins = job_plugins([Fake::with_files([FakeFile::regular("/f", b"data").with_metadata(vec![packet])])]);
+    let outcome = bed.run();
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+    let records = outcome.records();
+    assert_eq!(summary(&records), [(1, 26), (1, 1), (1, 35), (1, 2), (1, 3), (1, 26)]);
+    assert_eq!(records[2].data().len(), 3_000_000);
 }
 
 #[test]
@@ -678,6 +706,7 @@ fn an_estimate_counts_and_lists_a_plugin_s_files_without_reading_them() {
         encrypts: false,
         plugins: job_plugins([plugin]),
         facts: Arc::clone(&bed.plan.facts),
+        late: None,
         listing: true,
     };
     let log = Log::new(Arc::default());

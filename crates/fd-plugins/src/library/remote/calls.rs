@@ -223,7 +223,9 @@ impl RemoteInstance {
                 }
                 limits.look(host, &self.process)?;
             }
-            read(&self.stream, &mut self.conversation)?;
+            if !read(&self.stream, &mut self.conversation)? {
+                host.call_goes_on();
+            }
             limits.look(host, &self.process)?;
         }
     }

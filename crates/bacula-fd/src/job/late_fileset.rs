@@ -1,0 +1,47 @@
+//! Includes that plugins add while the FileSet is walked (reference 07 §3.5).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fd_backup::LateIncludes;
+use fd_fileset::{Draft, FileSet};
+use fd_messages::MessageType;
+use fd_plugins::{FileSetChange, Host as _, JobPlugins, Status};
+
+use crate::job::matcher::Matcher;
+use crate::job::name_lists::ListReader;
+use crate::job::plugin_host::{FileSetInReach, OpenFileSet, PluginHost};
+use crate::shared::facts::Facts;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct LateFileSet {
+    /// What has come together since it was taken last.
+    draft: Mutex<Draft>,
+    matcher: Arc<Matcher>,
+    lists: ListReader,
+    facts: Arc<Facts>,
+}
+
+impl LateFileSet {
+    /// Beside this FileSet.
+    pub(crate) fn beside(open: &OpenFileSet, facts: Arc<Facts>) -> Self {
+        let (matcher, lists) = (Arc::clone(&open.matcher), open.lists.clone());
+        Self { draft: Mutex::default(), matcher, lists, facts }
+    }
+}
+
+impl LateIncludes for LateFileSet {
+    fn change(&self, plugin: &[u8], change: FileSetChange<'_>, say: &mut dyn FnMut(MessageType, &[u8])) -> Status {
+        let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = || !self.lists.job.cancel.is_cancelled();
+        let fileset = FileSetInReach { draft: &mut draft, matcher: &self.matcher, lists: &self.lists, wanted: &wanted };
+        // Commands do not come here, so that there is no plugin to be told of any.
+        PluginHost::new(&self.facts, &JobPlugins::default(), say, Some(fileset)).change_fileset(plugin, change)
+    }
+
+    fn take(&self) -> Option<FileSet> {
+        let draft = std::mem::take(&mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner));
+        let fileset = draft.complete();
+        (!fileset.includes().is_empty()).then_some(fileset)
+    }
+}
