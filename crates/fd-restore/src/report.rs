@@ -65,6 +65,17 @@ impl<'a> Report<'a> {
         }
     }
 
+    /// A message of a plugin, which may say any number of them within one call. Behind many that are
+    /// held it is delivered at once: nothing can be settled before the call is over.
+    pub(crate) fn of_plugin(&mut self, kind: MessageType, text: &[u8]) {
+        if self.holds_much() || self.held.len() >= MOST_MESSAGES {
+            self.is_fatal |= kind == MessageType::Fatal;
+            self.log.message(kind, text);
+        } else {
+            self.now(kind, text);
+        }
+    }
+
     /// A message of this type that nobody hears is due: like any that is not queued, it delivers
     /// those that are.
     pub(crate) fn unheard(&mut self, kind: MessageType) {
@@ -195,6 +206,19 @@ mod tests {
             report.later(MessageType::Error, b"one".to_vec());
             report.unheard(MessageType::Restored);
             assert_eq!(lines(&log), usize::from(has_effect));
+        }
+    }
+
+    #[test]
+    fn what_a_plugin_says_within_a_call_is_not_held_without_end() {
+        for text in ["a message of a plugin\n", ""] {
+            let log = Log { has_effect: true, lines: Mutex::default() };
+            let mut report = Report::new(&log);
+            report.hold_for(Ticket::default());
+            for _ in 0..100_000 {
+                report.of_plugin(MessageType::Info, text.as_bytes());
+            }
+            assert!(report.held.len() < 5000 && lines(&log) > 95_000, "{} held", report.held.len());
         }
     }
 

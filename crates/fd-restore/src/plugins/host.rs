@@ -26,6 +26,6 @@ impl Host for RestoreHost<'_, '_> {
 
     fn message(&mut self, kind: MessageType, text: &[u8]) {
         self.told_error |= matches!(kind, MessageType::Error | MessageType::Fatal);
-        self.report.now(kind, text);
+        self.report.of_plugin(kind, text);
     }
 }

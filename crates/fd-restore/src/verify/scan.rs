@@ -149,7 +149,7 @@ impl Host for ScanHost<'_, '_> {
     }
 
     fn message(&mut self, kind: MessageType, text: &[u8]) {
-        self.report.now(kind, text);
+        self.report.of_plugin(kind, text);
     }
 
     fn add_file_event(&mut self, event: FileEvent) -> Status {

@@ -178,6 +178,23 @@ fn the_daemon_makes_what_is_left_to_it() {
     }
 }
 
+/// The stock daemon looks at the size when it sets the attributes itself (reference 05 §8).
+#[test]
+fn the_size_is_looked_at_only_where_the_daemon_sets_the_attributes() {
+    let wrong = "attribs.c:603 File size of restored file";
+    for (set, is_told) in [(CreateStatus::Core, true), (CreateStatus::Created, false)] {
+        let mut saved = plugin_file("/@tp/file");
+        saved.stat.size = 389_981;
+        let mut volume = Volume::new();
+        volume.of_plugin(&saved);
+        let create = (Status::Ok, CreateStatus::Core);
+        let restored = restore(Answers { create, set: (Status::Ok, set), ..Answers::default() }, &volume);
+        assert_eq!(restored.place.read("@tp/file"), b"hello");
+        assert_eq!(is_silent(&restored), !is_told, "{restored:?}");
+        assert_eq!(format!("{restored:?}").contains(wrong), is_told, "{restored:?}");
+    }
+}
+
 #[test]
 fn the_daemon_sets_attributes_of_what_a_plugin_has_made() {
     let place = Place::new();
