@@ -25,7 +25,9 @@ struct Member {
     plugin: Arc<dyn Plugin>,
     /// What cancels it; `None` if it could not begin.
     canceller: Option<Arc<dyn CancelEvent>>,
-    /// It has failed while it took part in this job, or the job has asked for it since.
+    /// The job has named it: it has work for it, not only events for all plugins.
+    named: AtomicBool,
+    /// It has failed although the job has work for it.
     died: AtomicBool,
     state: Mutex<State>,
 }
@@ -98,7 +100,13 @@ impl JobPlugins {
                     (None, State::Gone)
                 }
             };
-            Member { plugin: Arc::clone(plugin), canceller, died: AtomicBool::new(false), state: Mutex::new(state) }
+            Member {
+                plugin: Arc::clone(plugin),
+                canceller,
+                named: AtomicBool::new(false),
+                died: AtomicBool::new(false),
+                state: Mutex::new(state),
+            }
         };
         Self { members: plugins.iter().map(begin).collect(), canceled: AtomicBool::new(false) }
     }
@@ -118,8 +126,8 @@ impl JobPlugins {
         !self.members.iter().any(|member| member.plugin.is_announced())
     }
 
-    /// The first plugin that has died in this job: what it would have done is not done. One that
-    /// could not begin counts only if it is named since, as one counts that is not loaded.
+    /// The first plugin that has died in this job, which has work for it: that is not done. What the
+    /// job does not name, and what does not look at data that is verified, is not missed.
     pub fn dead(&self) -> Option<&PluginInfo> {
         let dead = self.members.iter().find(|member| member.died.load(Ordering::Relaxed))?;
         Some(dead.plugin.info())
@@ -227,7 +235,7 @@ impl JobPlugins {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(gone) => {
-                    member.lose(&mut state, &gone);
+                    member.lose(&mut state, &gone, true);
                     return Err(gone);
                 }
             }
@@ -250,14 +258,18 @@ impl JobPlugins {
                 return;
             }
             let Some(mut state) = take(member) else { continue };
+            if is_named {
+                member.named.store(true, Ordering::Relaxed);
+            }
             let State::Ready(instance) = &mut *state else {
                 if is_named && matches!(*state, State::Gone) {
                     member.died.store(true, Ordering::Relaxed);
                 }
                 continue;
             };
+            let is_missed = member.named.load(Ordering::Relaxed) || instance.verifies();
             if let Err(gone) = call(member, instance.as_mut(), host) {
-                member.lose(&mut state, &gone);
+                member.lose(&mut state, &gone, is_missed);
                 report(host, &gone);
             }
         }
@@ -300,9 +312,9 @@ impl Member {
     }
 
     /// It is not called again.
-    fn lose(&self, state: &mut State, gone: &Gone) {
+    fn lose(&self, state: &mut State, gone: &Gone, is_missed: bool) {
         *state = State::Gone;
-        if !gone.canceled {
+        if is_missed && !gone.canceled {
             self.died.store(true, Ordering::Relaxed);
         }
     }
@@ -343,7 +355,7 @@ impl NamedPlugin<'_> {
         };
         let called = call(instance.as_mut());
         if let Err(gone) = &called {
-            self.member.lose(&mut self.state, gone);
+            self.member.lose(&mut self.state, gone, true);
         }
         called
     }

@@ -24,9 +24,6 @@ const HOWS: [(&str, Option<&str>); 8] = [
     ("fork", None),
 ];
 
-/// The event for all plugins when a backup begins.
-const START_BACKUP_JOB: &str = "event3";
-
 /// Those that are canceled in the middle of a call.
 const SLEEPERS: [&str; 3] = ["query", "estimate", "verify"];
 
@@ -252,11 +249,6 @@ pub(crate) fn wrong(bed: &mut Bed, sleeping: u32) -> Result<String> {
             if saved.row.status != 'T' || saved.row.files != 1 {
                 writeln!(wrong, "{call:?}: {} {}", saved.row.status, saved.log).unwrap();
             }
-        }
-        // What they would have done to the FileSet is unknown.
-        let saved = job(bed, &mut wrong, (START_BACKUP_JOB, "handlePluginEvent"), &backup)?;
-        if saved.row.status != 'f' || !saved.log.contains("The job fails, because plugin x") {
-            writeln!(wrong, "{START_BACKUP_JOB}: {} {}", saved.row.status, saved.log).unwrap();
         }
         [asks, estimates, sleeps].into_iter().try_for_each(|ends| ends.join().unwrap())
     })?;

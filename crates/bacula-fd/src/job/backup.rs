@@ -129,8 +129,8 @@ fn all_sent<T>(job: &Job, outcome: Result<T, BackupError>) -> bool {
     }
 }
 
-/// Whether all plugins are there that were at the beginning. What a dead one would still have done
-/// is unknown: it may have added names to the FileSet.
+/// Whether all plugins are there that the job names. What a dead one would still have done is
+/// unknown: it may have added names to the FileSet.
 fn none_died(job: &Job, plan: &BackupPlan, outbox: &Outbox) -> bool {
     let Some(dead) = plan.plugins.dead() else { return true };
     outbox.message(MessageType::Fatal, &own_texts::plugin_died_in_job(&dead.file));
