@@ -91,8 +91,12 @@ const ERRORS: [&str; 9] = [
     "tp:event9=2;reg=/@tp/never3,data=x",
 ];
 
-const METADATA: [&str; 1] = [
-    "tp:reg=/@tp/fits,data=x,blobsize=900000;dir=/@tp/too-big/,link=/@tp/too-big/,noread,blobsize=2999977;reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then,data=x",
+const METADATA: [&str; 1] =
+    ["tp:reg=/@tp/fits,data=x,blobsize=900000;reg=/@tp/long,data=x,blobsize=2999976;reg=/@tp/then,data=x"];
+
+/// Metadata that can't be sent: with the stock daemon it ends its file.
+const METADATA_REFUSED: [&str; 1] = [
+    "tp:dir=/@tp/too-big/,link=/@tp/too-big/,noread,blobsize=2999977;reg=/@tp/no-packets,data=x,emptymeta;reg=/@tp/then,data=x",
 ];
 
 /// Each `FileEvent` is sent with its own file; the stock daemon repeats it with all later ones.
@@ -135,6 +139,7 @@ pub(crate) fn backups() -> Vec<Row> {
         row("objects", &md5, &OBJECTS),
         row("errors", &md5, &ERRORS).once(),
         row("metadata", &md5, &METADATA).once(),
+        row("metadata-refused", &md5, &METADATA_REFUSED).once(),
         row("events", &md5, &EVENTS).once(),
         row("malformed", &md5, &["tp x", ":x", "tp:reg=/@tp/present,data=x", "tp"]).once(),
         row("programs", &md5, &["\\\\|cat TREE/commands", "\\\\<TREE/commands"]).once(),

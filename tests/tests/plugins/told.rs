@@ -11,7 +11,7 @@ const RECENT: u64 = 1_577_836_800;
 
 /// Differences that docs/differences.md lists: words of their row there, and parts of the messages
 /// that only one of the daemons has.
-pub(crate) const DOCUMENTED: [(&str, &[&str]); 4] = [
+pub(crate) const DOCUMENTED: [(&str, &[&str]); 5] = [
     ("A restore runs what the volume says: any record", &["The volume asks plugin "]),
     (
         "What is said of a `handleXACLdata` that fails",
@@ -26,6 +26,7 @@ pub(crate) const DOCUMENTED: [(&str, &[&str]); 4] = [
     ),
     ("A plugin that ends a Verify job by its status", &[" has ended the Verify job at "]),
     ("A plugin's write error has the byte and block", &[]),
+    ("A packet of a plugin's metadata that can't be sent", &[]),
 ];
 
 /// The text without numbers that are recent times.
