@@ -65,8 +65,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// The same for a payload that may be longer than [`MAX_PAYLOAD`], if it is not longer once it is
-    /// compressed: a peer looks at the length of what comes.
+    /// The same for a payload that may be longer than [`MAX_PAYLOAD`], if it is not longer once it
+    /// is compressed: a peer looks at the length of what comes.
     ///
     /// # Errors
     /// As [`Encoder::data`], for what is too long without compression or with it.

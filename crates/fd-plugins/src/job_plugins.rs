@@ -126,8 +126,8 @@ impl JobPlugins {
         !self.members.iter().any(|member| member.plugin.is_announced())
     }
 
-    /// The first plugin that has died in this job, which has work for it: that is not done. What the
-    /// job does not name, and what does not look at data that is verified, is not missed.
+    /// The first plugin that has died in this job, which has work for it: that is not done. What
+    /// the job does not name, and what does not look at data that is verified, is not missed.
     pub fn dead(&self) -> Option<&PluginInfo> {
         let dead = self.members.iter().find(|member| member.died.load(Ordering::Relaxed))?;
         Some(dead.plugin.info())
@@ -243,8 +243,8 @@ impl JobPlugins {
         Ok(None)
     }
 
-    /// Calls those that can be called and for which `take` returns a lock. Whether the job has named
-    /// them: then it needs them.
+    /// Calls those that can be called and for which `take` returns a lock. Whether the job has
+    /// named them: then it needs them.
     fn each<'j>(
         &'j self,
         host: &mut dyn Host,

@@ -65,8 +65,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// A message of a plugin, which may say any number of them within one call. Behind many that are
-    /// held it is delivered at once: nothing can be settled before the call is over.
+    /// A message of a plugin, which may say any number of them within one call. Behind many that
+    /// are held it is delivered at once: nothing can be settled before the call is over.
     pub(crate) fn of_plugin(&mut self, kind: MessageType, text: &[u8]) {
         if self.holds_much() || self.held.len() >= MOST_MESSAGES {
             self.is_fatal |= kind == MessageType::Fatal;

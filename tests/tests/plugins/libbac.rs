@@ -1,6 +1,6 @@
-//! A plugin that uses the distribution's library libbac, in the stock daemon: what a plugin host has
-//! to give it, too (`fd-plugins/tests/library/debian.rs`; on a host with another libc that library
-//! can be loaded only there).
+//! A plugin that uses the distribution's library libbac, in the stock daemon: what a plugin host
+//! has to give it, too (`fd-plugins/tests/library/debian.rs`; on a host with another libc that
+//! library can be loaded only there).
 
 use std::net::TcpListener;
 

@@ -60,8 +60,8 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// The same for a message that may be longer than a frame, if the line is compressed. What can't
-    /// be sent leaves nothing behind.
+    /// The same for a message that may be longer than a frame, if the line is compressed. What
+    /// can't be sent leaves nothing behind.
     fn large_record(
         &mut self,
         out: &mut Vec<u8>,

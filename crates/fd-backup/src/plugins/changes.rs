@@ -1,8 +1,8 @@
 //! What plugins change in the FileSet while it is walked (reference 07 §3.5).
 //!
 //! A path that is excluded, or a command that is added, counts from then on. An Include that is new
-//! is walked when the FileSet is through. Names and options for the Includes that are there can't be
-//! added any more: the walk has passed the place where they would stand.
+//! is walked when the FileSet is through. Names and options for the Includes that are there can't
+//! be added any more: the walk has passed the place where they would stand.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -59,8 +59,8 @@ impl<'g, 'h> Guest<'g, 'h> {
     }
 }
 
-/// Puts messages into the stream while a call goes on, whose worker can't: it may be in the middle of
-/// a block. Returns when the sender has few of them left.
+/// Puts messages into the stream while a call goes on, whose worker can't: it may be in the middle
+/// of a block. Returns when the sender has few of them left.
 pub(crate) fn hand_on(job: &Job, slot: Slot, messages: Vec<(MessageType, Vec<u8>)>) {
     // Of a job that is stopped, nothing is said any more.
     let Ok(mut piece) = job.exchange.obtain(slot) else { return };

@@ -18,8 +18,8 @@ pub trait Host {
     /// A message of the plugin to the operator (`JobMessage`), in its order among the others.
     fn message(&mut self, kind: MessageType, text: &[u8]);
 
-    /// A call has taken a moment without anything being said: what was said before need not wait for
-    /// its end.
+    /// A call has taken a moment without anything being said: what was said before need not wait
+    /// for its end.
     fn call_goes_on(&mut self) {}
 
     /// Output for debugging (`DebugMessage`), with its level.

@@ -1,5 +1,5 @@
-//! Debian's own `bpipe-fd.so`, unmodified, and a plugin that uses Debian's libbac, in the Debian that
-//! the bed has unpacked (reference 07 §3.9).
+//! Debian's own `bpipe-fd.so`, unmodified, and a plugin that uses Debian's libbac, in the Debian
+//! that the bed has unpacked (reference 07 §3.9).
 
 use std::net::TcpListener;
 use std::path::Path;
