@@ -67,6 +67,9 @@ impl Loaded {
     }
 }
 
+/// What has become of a library: it is there, or why not, if that is to be said.
+type Outcome = Result<Library, Option<Vec<u8>>>;
+
 /// A file of the directory.
 enum Load<'s> {
     /// Another plugin takes its place.
@@ -74,7 +77,7 @@ enum Load<'s> {
     /// It is not loaded.
     Nothing,
     /// It is being loaded, if there was a thread for that.
-    Library(io::Result<ScopedJoinHandle<'s, Result<Library, Option<Vec<u8>>>>>),
+    Library(io::Result<ScopedJoinHandle<'s, Outcome>>),
 }
 
 /// How long loading the plugins of this directory may take.
