@@ -223,6 +223,9 @@ pub(crate) fn unknown_type(code: i32, path: &[u8]) -> Vec<u8> {
     [b"     Unknown file type ", code.to_string().as_bytes(), b"; not saved: ", path, b"\n"].concat()
 }
 
+/// Bytes of a refused name that a message shows.
+const LONGEST_NAME_SHOWN: usize = 300;
+
 /// A plugin's file has a name that a restore would put elsewhere; ferrofd's own.
 pub(crate) fn name_refused(command: &[u8], name: &[u8], fault: NameFault) -> Vec<u8> {
     let why = match fault {
@@ -232,7 +235,8 @@ pub(crate) fn name_refused(command: &[u8], name: &[u8], fault: NameFault) -> Vec
         NameFault::EmptyPart => "has an empty part",
         NameFault::LongPart => "has a part of more than 255 bytes",
     };
-    let name = name.escape_ascii();
+    // It may have a megabyte.
+    let name = name.get(..name.len().min(LONGEST_NAME_SHOWN)).unwrap_or_default().escape_ascii();
     [b"Command plugin \"", command, format!("\": not saved, because its name {why}: {name}\n").as_bytes()].concat()
 }
 

@@ -32,7 +32,7 @@ const BACKUPS: [Case; 38] = [
     ("start", "segv", End::Fails),
     ("start", "exit", End::Fails),
     ("start", "null", End::Fails),
-    ("start", "long", End::Fails),
+    ("start", "long", End::GoesOn),
     ("start", "unmapped", End::Fails),
     ("start", "packet", End::Fails),
     ("start", "huge", End::Fails),
