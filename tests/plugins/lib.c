@@ -3,7 +3,7 @@
  * headers do, of which each thread and each lock is one of that library:
  *
  *   lib:do=thread              a thread of the library
- *   lib:do=timer               the library's timer, which interrupts a read of nothing
+ *   lib:do=timer               the library's timer, which interrupts a wait for nothing
  *   lib:do=socket,port=N       a connection of the library to this port of the host
  *   lib:do=lock                a lock of the library, in a thread of the plugin's own
  *   lib:do=nothing
@@ -12,7 +12,10 @@
  *
  * SPDX-License-Identifier: Apache-2.0 OR MIT
  */
+#define _GNU_SOURCE
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "support.h"
 
@@ -66,18 +69,19 @@ static void work(struct state *state)
         if (!pthread_create(&thread, NULL, of_the_plugin, state->said))
             pthread_join(thread, NULL);
     } else if (!strcmp(what, "timer")) {
-        int ends[2];
-        char byte;
+        sigset_t signals, before;
         void *timer;
 
-        if (pipe(ends))
-            return;
+        /* It may come before the wait begins, and is not to be lost then. */
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGUSR2);
+        pthread_sigmask(SIG_BLOCK, &signals, &before);
+        sigdelset(&before, SIGUSR2);
         timer = start_thread_timer(NULL, pthread_self(), 1);
-        if (read(ends[0], &byte, 1) < 0)
-            snprintf(state->said, sizeof state->said, "read: %s", strerror(errno));
+        if (ppoll(NULL, 0, NULL, &before) < 0)
+            snprintf(state->said, sizeof state->said, "wait: %s", strerror(errno));
         stop_thread_timer(timer);
-        close(ends[0]);
-        close(ends[1]);
+        pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     } else if (!strcmp(what, "socket")) {
         struct bsock *socket = new_bsock();
         bool is_there = connect_bsock(socket, NULL, 1, 1, 0, "server", "127.0.0.1", NULL, number_of(step, "port", 0), 0);

@@ -12,7 +12,7 @@ use crate::jobs::{CLIENT, run_all, set};
 const SAID: [(&str, &str); 4] = [
     ("thread", "a thread"),
     ("lock", "a thread"),
-    ("timer", "read: Interrupted system call"),
+    ("timer", "wait: Interrupted system call"),
     ("socket", "connected: 1"),
 ];
 

@@ -69,7 +69,7 @@ fn uses_libbac() {
     for (command, said) in [
         ("lib:do=thread".to_owned(), "a thread"),
         ("lib:do=lock".to_owned(), "a thread"),
-        ("lib:do=timer".to_owned(), "read: Interrupted system call"),
+        ("lib:do=timer".to_owned(), "wait: Interrupted system call"),
         (format!("lib:do=socket,port={port}"), "connected: 1"),
     ] {
         let mut daemon = Daemon::default();
