@@ -13,6 +13,9 @@ const LONGEST_TEXT: usize = 2000;
 /// The most events in one call.
 const MOST_EVENTS: usize = 64;
 
+/// A place in the plugin's source: its file and line.
+pub(crate) type Place<'p> = (&'p [u8], c_int);
+
 /// What the functions do, once their arguments are read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Handlers {
@@ -21,7 +24,7 @@ pub(crate) struct Handlers {
     /// `JobMessage`: its type and its text.
     pub(crate) job_message: fn(*mut Context, c_int, &[u8]),
     /// `DebugMessage`: its level, where it stands, and its text.
-    pub(crate) debug_message: fn(*mut Context, c_int, (&[u8], c_int), &[u8]),
+    pub(crate) debug_message: fn(*mut Context, c_int, Place<'_>, &[u8]),
 }
 
 static HANDLERS: OnceLock<Handlers> = OnceLock::new();

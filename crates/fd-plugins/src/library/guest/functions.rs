@@ -80,7 +80,7 @@ fn job_message(context: *mut Context, kind: c_int, text: &[u8]) {
     }
 }
 
-fn debug_message(context: *mut Context, level: c_int, (file, line): (&[u8], c_int), text: &[u8]) {
+fn debug_message(context: *mut Context, level: c_int, (file, line): variadic::Place<'_>, text: &[u8]) {
     match instance(context) {
         Some(instance) => {
             let job = match instance.snapshot(JOB_ID) {
