@@ -10,13 +10,27 @@ use fd_metadata::AttributeFailures;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod};
 use nix::sys::statfs::{
     BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
     fstatfs,
 };
-use nix::unistd::close;
+use nix::unistd::{close, geteuid};
 
 use crate::texts::FailedWrite;
+
+/// Mode of a new file until it has that of its record: private, and marked. The sticky bit means
+/// nothing at a file, and stays with one that is never finished, even if the daemon is killed.
+pub(crate) const UNFINISHED: Mode = Mode::S_ISVTX.union(Mode::S_IRUSR).union(Mode::S_IWUSR);
+
+/// Whether this is a file that a restore of this user has begun and never finished. A record with
+/// that very mode has also this time of change, in seconds.
+pub(crate) fn is_unfinished(found: &FileStat, recorded: i64) -> bool {
+    found.st_mode == UNFINISHED.union(Mode::from_bits_retain(SFlag::S_IFREG.bits())).bits()
+        && found.st_uid == geteuid().as_raw()
+        && found.st_nlink == 1
+        && found.st_mtime != recorded
+}
 
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
@@ -102,6 +116,11 @@ impl OutputFile {
             Content::Open(file) | Content::Finished { file: Ok(file), .. } => close(file),
             Content::Finished { file: Err(failed), .. } => failed.map_or(Ok(()), Err),
         }
+    }
+
+    /// It is whole, and keeps the mode of a new file.
+    pub(crate) fn finish(&self) -> Result<(), Errno> {
+        if self.is_new() { fchmod(self.file()?, UNFINISHED.difference(Mode::S_ISVTX)) } else { Ok(()) }
     }
 
     /// A device or fifo that does not block: a write waits until it accepts data or the job is

@@ -178,7 +178,14 @@ impl<'a> Round<'a> {
                 }
                 Ok(Next::End(end)) if self.cancel.is_abandoned() => return Ok(end),
                 Ok(Next::End(end)) => {
-                    if end != End::EndOfData && !self.is_complete && self.section.is_open() {
+                    if end != End::EndOfData && self.is_torn() {
+                        if let (Some(item), Some(file)) = (&self.item, &mut self.file) {
+                            let text = wrong_length(item, file).map_or_else(
+                                || texts::unfinished(&item.output),
+                                |restored| texts::wrong_size(&item.output, item.stat.size, restored),
+                            );
+                            self.report.now(MessageType::Error, &text);
+                        }
                         self.give_up_early();
                     }
                     self.close();
@@ -197,6 +204,15 @@ impl<'a> Round<'a> {
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// Whether there may be more data of the current file than has come.
+    fn is_torn(&mut self) -> bool {
+        match (&mut self.file, &self.item) {
+            _ if self.is_complete => false,
+            (Some(file), Some(item)) => file.is_new() && file.length() != Some(item.stat.size),
+            _ => self.section.is_open(),
         }
     }
 
@@ -692,6 +708,11 @@ impl<'a> Round<'a> {
             match &file {
                 Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
                 None if by_core => attributes::set_by_name(report, directories, item),
+                Some(file) => {
+                    if let Err(errno) = file.finish() {
+                        report.now(MessageType::Error, &texts::modes_not_set(texts::OPEN_LINES, &item.output, errno));
+                    }
+                }
                 _ => {}
             }
         }

@@ -637,3 +637,8 @@ pub(crate) fn commands_of_volumes_are_off(command: &[u8]) -> Vec<u8> {
         b"\", and plugins.restore_commands in bacula-fd.toml is \"none\".",
     ])
 }
+
+/// The data of a file has not come to its end, and how much is missing is not known.
+pub(crate) fn unfinished(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" is not complete: its data broke off. The next restore replaces it."])
+}

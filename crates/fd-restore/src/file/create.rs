@@ -16,7 +16,7 @@ use super::item::RestoreItem;
 use super::replace::reason_to_skip;
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::may_be_read_back;
-use crate::output_file::OutputFile;
+use crate::output_file::{OutputFile, UNFINISHED};
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
@@ -288,7 +288,7 @@ impl Creator<'_, '_> {
         let here = self.here()?;
         let open = |access| {
             let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            openat(here, name, flags, Mode::S_IRUSR | Mode::S_IWUSR)
+            openat(here, name, flags, UNFINISHED)
         };
         if to_be_read {
             match open(OFlag::O_RDWR) {

@@ -9,10 +9,10 @@ use fd_metadata::{AttributeFailures, Target, UsualOwner};
 use fd_records::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{FileStat, Mode, fstat};
+use nix::sys::stat::{FileStat, fstat};
 use nix::unistd::close;
 
-use crate::output_file::OutputFile;
+use crate::output_file::{OutputFile, UNFINISHED};
 
 /// A new file with all of its data.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Task {
     /// Makes the file, writes it, and sets its attributes.
     pub(crate) fn carry_out(&self, usual: &mut UsualOwner) -> Answer {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let made = openat(self.directory.as_fd(), self.name.as_slice(), flags, Mode::S_IRUSR | Mode::S_IWUSR);
+        let made = openat(self.directory.as_fd(), self.name.as_slice(), flags, UNFINISHED);
         let mut file = match made {
             Ok(made) => File::from(made),
             Err(errno) => return Answer::NotMade(errno),

@@ -408,7 +408,7 @@ fn set_id_bits_come_last_and_data_is_private_until_then() {
     volume.frames.insert(4, Frame::Data(b"rechdr 1 1 1 2 4".to_vec()));
     let finished = job_below(&place.text("w")).run(&volume);
     assert!(finished.outcome.is_err());
-    assert_eq!(place.mode("w/s"), 0o100_600);
+    assert_eq!(place.mode("w/s"), 0o101_600);
     assert_eq!(fs::read(place.path("w/s")).unwrap(), b"half");
     assert!(File::open(place.path("w/s")).is_ok());
 }

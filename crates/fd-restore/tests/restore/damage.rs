@@ -1,13 +1,18 @@
 //! Damaged, cut and disordered records: one file is lost, never the job, unless the frames
 //! themselves make no sense.
 
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::time::{Duration, UNIX_EPOCH};
 
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
+use fd_records::{FileType, Replace, Stream};
 use fd_restore::{End, SequenceError, SourceError};
 
 use crate::volume::{Frame, MTIME, Place, Saved, Volume, job_below};
+
+/// The mode of a file that is not complete.
+const UNFINISHED: u32 = 0o101_600;
 
 /// A volume with something of everything.
 pub(crate) fn everything() -> Volume {
@@ -142,7 +147,7 @@ fn invalid_record_headers_are_fatal() {
     assert_eq!(finished.outcome, Err(SequenceError::Header(b"reckless 1 2 3".to_vec())));
     assert_eq!(finished.only(), (MessageType::Fatal, "restore.c:480 Record header scan error: reckless 1 2 3\n"));
     // Nothing is closed after a fatal error.
-    assert_eq!((place.read("f"), place.mode("f")), (b"data".to_vec(), 0o100_600));
+    assert_eq!((place.read("f"), place.mode("f")), (b"data".to_vec(), UNFINISHED));
     assert!(!place.exists("g"));
 }
 
@@ -214,7 +219,7 @@ fn compressed_data_that_is_damaged_loses_one_file() {
         let text = text.replace("%s", &place.text("f"));
         assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
         // Left as it is: private, without attributes.
-        assert_eq!((place.mode("f"), place.read("f").len()), (0o100_600, 0));
+        assert_eq!((place.mode("f"), place.read("f").len()), (UNFINISHED, 0));
         assert_eq!(place.read("after"), b"y");
     }
 }
@@ -346,7 +351,7 @@ fn data_stops_at_a_multiple_of_what_the_attributes_say() {
         } else {
             assert_eq!(finished.only(), (MessageType::Error, text.as_str()), "{name}");
         }
-        assert!(place.stat("f").len() <= MOST_OF_TEN && place.mode("f") == 0o100_600, "{name}");
+        assert!(place.stat("f").len() <= MOST_OF_TEN && place.mode("f") == UNFINISHED, "{name}");
         assert!(finished.job_bytes <= MOST_OF_TEN + 1, "{name}");
         assert_eq!(place.read("next"), b"x");
     }
@@ -373,4 +378,56 @@ fn a_file_that_grew_during_the_backup_is_restored_with_a_size_error() {
     assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "), "{:?}", finished.told());
     assert_eq!((place.stat("log").len(), place.stat("log").mtime()), (1_600_000, MTIME));
     assert_eq!(place.stat("pipe").len(), 5 << 22);
+}
+
+#[test]
+fn a_file_whose_data_broke_off_stays_private_and_the_next_restore_replaces_it() {
+    for end in [Frame::Lost, Frame::Cancel] {
+        for replace in [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never] {
+            let place = Place::new();
+            let mut saved = Saved::new("/bin/tool", FileType::Regular, 0o106_755);
+            saved.stat.size = 8;
+            let mut torn = Volume::new();
+            torn.file("/bin/before", b"whole").put(&saved).record(Stream::FILE_DATA, b"half");
+            torn.frames.push(end.clone());
+            let finished = place.job().run(&torn);
+            if matches!(end, Frame::Cancel) && !place.exists("bin/tool") {
+                // A job that looks ahead sees the cancel first.
+                continue;
+            }
+            let text = format!("restored file {} not correct. Original 8, restored 4.", place.text("bin/tool"));
+            let told = finished.told();
+            let errors = told.iter().filter(|(kind, said)| *kind == MessageType::Error && said.contains(&text));
+            assert_eq!(errors.count(), 1, "{told:?}");
+            assert_eq!((place.mode("bin/tool"), place.read("bin/tool")), (UNFINISHED, b"half".to_vec()));
+            assert_ne!(place.stat("bin/tool").mtime(), MTIME);
+            assert_eq!((place.mode("bin/before"), place.stat("bin/before").mtime()), (0o100_644, MTIME));
+            let mut whole = Volume::new();
+            whole.put(&saved).record(Stream::FILE_DATA, b"half and").file("/bin/before", b"other");
+            place.job_with(replace).run(&whole);
+            assert_eq!(place.read("bin/tool"), b"half and", "{replace:?}");
+            assert_eq!(place.mode("bin/tool"), 0o106_755);
+            // What was complete is replaced as the mode says.
+            assert_eq!(place.read("bin/before") == b"other", replace == Replace::Always, "{replace:?}");
+        }
+    }
+}
+
+#[test]
+fn only_what_a_restore_has_left_counts_as_not_complete() {
+    let mode = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    for case in ["private", "linked", "complete", "left"] {
+        let place = Place::new();
+        fs::write(place.path("f"), "live").unwrap();
+        mode(&place.path("f"), if case == "private" { 0o600 } else { 0o1600 });
+        if case == "linked" {
+            fs::hard_link(place.path("f"), place.path("g")).unwrap();
+        }
+        if case == "complete" {
+            let time = UNIX_EPOCH + Duration::from_secs(u64::try_from(MTIME).unwrap());
+            fs::File::options().write(true).open(place.path("f")).unwrap().set_modified(time).unwrap();
+        }
+        place.job_with(Replace::Never).run(Volume::new().file("/f", b"new"));
+        assert_eq!(place.read("f") == b"new", case == "left", "{case}");
+    }
 }

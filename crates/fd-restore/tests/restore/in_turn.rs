@@ -26,7 +26,7 @@ fn a_cancelled_job_closes_its_file() {
         let finished = place.job().run(&volume);
         assert_eq!(finished.outcome, Ok(End::Cancelled));
         assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
-        assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o100_644));
+        assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o101_600));
     }
 }
 

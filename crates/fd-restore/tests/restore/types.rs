@@ -601,7 +601,7 @@ fn encrypted_files_are_a_clear_error() {
     let finished = place.job().run(&volume);
     let text = "No private decryption keys have been defined to decrypt encrypted backup data.\n";
     assert_eq!(finished.only(), (MessageType::Error, text));
-    assert_eq!(place.mode("f"), 0o100_600);
+    assert_eq!(place.mode("f"), 0o101_600);
     assert_eq!(place.read("g"), b"plain");
 
     let mut volume = Volume::new();
