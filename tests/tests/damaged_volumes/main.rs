@@ -344,3 +344,23 @@ fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()>
     assert!(bed.console(&["status client=test-fd"])?.contains("Terminated Jobs:"));
     Ok(())
 }
+
+#[test]
+fn message_files_and_directories_without_a_record_are_not_for_all_to_write_with_umask_0() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon leaves it to the umask");
+    }
+    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+    client.wrapper = ["sh", "-c", "umask 0; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
+    client.messages = vec!["Append = \"@WORK@/messages\" = all".to_owned()];
+    let mut options = BedOptions::new("umask", [client])?;
+    options.tls_psk = false;
+    let mut bed = Bed::start(options)?;
+    let to = bed.folder().join("to");
+    let outcome = restore(bed.client("test")?.port(), 1, &to, files(&["/one/two/three"], CONTENT), true)?;
+    assert_eq!(outcome.field("TermCode"), 84, "{outcome:?}");
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o7777;
+    assert_eq!(mode(&bed.folder().join("work/test/messages")), 0o640);
+    assert_eq!([mode(&to), mode(&to.join("one"))], [0o755; 2]);
+    Ok(())
+}

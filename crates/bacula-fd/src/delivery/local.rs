@@ -19,8 +19,8 @@ use crate::print::message_as_json;
 use crate::security::own_file::{self, Writing};
 use crate::{clock, texts};
 
-/// Of new files, as the umask leaves it.
-const MODE: u32 = 0o666;
+/// Of new files: that of the daemon's other files, whatever the umask leaves to others.
+const MODE: u32 = 0o640;
 
 /// A command with its codes replaced: of the command, and of the recipients.
 pub(crate) type Expand<'e> = dyn Fn(&[u8], &[u8]) -> Vec<u8> + 'e;

@@ -17,8 +17,10 @@ use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directo
 /// How many handles are held at most. Beyond that, handles in the middle of a path are closed.
 const MOST_HANDLES: usize = 64;
 
-/// Mode of a directory before it gets its own; the umask applies.
-const NEW_DIRECTORY: Mode = Mode::S_IRWXU.union(Mode::S_IRWXG).union(Mode::S_IRWXO);
+/// Mode of a directory before it gets its own, and of one that has no record. The umask applies,
+/// but other users can't write there even if it is 0.
+const NEW_DIRECTORY: Mode =
+    Mode::S_IRWXU.union(Mode::S_IRGRP).union(Mode::S_IXGRP).union(Mode::S_IROTH).union(Mode::S_IXOTH);
 
 /// One directory that is held open.
 #[derive(Debug)]
