@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test fresh-root lint lint-tools book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -35,7 +35,7 @@ FRESH_TESTS := -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
-NIGHTLY := paper-smoke compat-test fuzz-night
+NIGHTLY := paper-smoke test-live compat-test fuzz-night
 
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 # Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
@@ -67,6 +67,21 @@ test: setup ## Every test, those against the real daemons included
 	$(BUILD)
 	$(RELEASE)/bed setup
 	@$(RELEASE)/test-runner $(TESTS) $(TARGETS)
+
+# The suites that compare with what the stock daemon did.
+RECORDED = $(patsubst tests/records/%.zst,--test=%,$(wildcard tests/records/*.zst))
+
+test-live: setup ## Whether the stock daemon still does what is recorded, and what only both daemons can show, live
+	$(BUILD)
+	$(RELEASE)/bed setup
+	FD_UNDER_TEST=stock $(CARGO) test -p bed --no-fail-fast $(RECORDED)
+	$(CARGO) test -p bed --no-fail-fast $(RECORDED) -- --ignored
+
+record: setup ## Record what the stock daemon does, five times, as root (RECORD="bpipe snapshots": these suites only)
+	@RECORD_PACKAGES=1 scripts/system-packages
+	$(BUILD)
+	$(RELEASE)/bed setup
+	@scripts/record $(RECORD)
 
 fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
 	@scripts/fresh-root make demo-short

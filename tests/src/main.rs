@@ -3,6 +3,7 @@
 
 mod demo;
 mod matching;
+mod records;
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
@@ -41,6 +42,9 @@ enum Command {
         #[arg(long, conflicts_with = "short")]
         tree: Option<PathBuf>,
     },
+    /// The records of what the stock daemon did, which `make test` compares with.
+    #[command(subcommand)]
+    Records(records::Action),
     /// Measure what a FileSet with many patterns costs both daemons.
     Matching {
         /// How many patterns.
@@ -73,6 +77,7 @@ fn main() -> ExitCode {
         Command::Setup => bed::setup::root(&mut |step| say(step)).map(|_| ExitCode::SUCCESS),
         Command::Up { clients } => up(&clients),
         Command::Demo { short, tree } => demo::run(demo::Choice { short, tree }).map(code),
+        Command::Records(action) => records::run(&action).map(|()| ExitCode::SUCCESS),
         Command::Matching { patterns, rounds } => matching::run(patterns, rounds).map(code),
     };
     result.unwrap_or_else(|error| {

@@ -1,5 +1,5 @@
-//! Statistics resources: what both daemons write to files and to Graphite servers, and what they
-//! report about it.
+//! Statistics resources: what the daemon writes to files and to Graphite servers, and what it
+//! reports about it, compared with what the stock daemon did.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -11,10 +11,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, ReservedPort, Result, line_differences, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, ReservedPort, Result, StockRecord, undated, wait_for};
 
-/// As long as each other.
-const CLIENTS: [&str; 2] = ["refer", "under"];
+/// The client.
+const NAME: &str = "under";
 
 /// What is said of a server whose name has no address. With blanks in it no other host is asked.
 const UNKNOWN: &str = "nect to no host has this name:";
@@ -56,33 +56,22 @@ fn collectors(server: u16, later: u16) -> String {
 }
 
 fn stage(server: u16, later: u16) -> Result<Bed> {
-    let clients = CLIENTS.into_iter().zip([Fd::Stock, Fd::under_test()?]).map(|(name, fd)| {
-        let mut client = ClientOptions::new(fd).named(name);
-        client.messages = vec!["Append = @WORK@/all.log = all".to_owned()];
-        client
-    });
-    let mut bed = Bed::prepare(BedOptions::new("collectors", clients)?)?;
-    for name in CLIENTS {
-        let client = bed.client(name)?;
-        let text = fs::read_to_string(&client.config).unwrap();
-        let collectors = collectors(server, later).replace('@', &client.work.display().to_string());
-        fs::write(&client.config, text + &collectors).unwrap();
-    }
+    let mut client = ClientOptions::new(Fd::under_test()?).named(NAME);
+    client.messages = vec!["Append = @WORK@/all.log = all".to_owned()];
+    let mut bed = Bed::prepare(BedOptions::new("collectors", [client])?)?;
+    let client = bed.client(NAME)?;
+    let text = fs::read_to_string(&client.config).unwrap();
+    let collectors = collectors(server, later).replace('@', &client.work.display().to_string());
+    fs::write(&client.config, text + &collectors).unwrap();
     bed.storage().start()?;
     bed.director().start()?;
-    for client in CLIENTS {
-        bed.client(client)?.daemon().start()?;
-    }
+    bed.client(NAME)?.daemon().start()?;
     Ok(bed)
 }
 
-/// Without names, moments and values, and without the reason why a server could not be reached: the
-/// stock daemon's differs from time to time.
-fn normal(text: &str, client: &str) -> String {
-    let text = ["Connection refused", "Interrupted system call"]
-        .iter()
-        .fold(text.to_owned(), |text, reason| text.replace(reason, "REASON"));
-    let text = text.replace(client, "CLIENT");
+/// Without moments and values.
+fn normal(text: &str) -> String {
+    let text = undated(text);
     let mut out = String::new();
     let mut digits = false;
     for c in text.chars() {
@@ -120,9 +109,9 @@ fn wait_for_samples(file: &Path) -> Result<()> {
 }
 
 /// Waits until `.status statistics` says all of this.
-fn wait_for_status(bed: &Bed, client: &str, wanted: &[&str]) -> Result<String> {
+fn wait_for_status(bed: &Bed, wanted: &[&str]) -> Result<String> {
     wait_for(&format!("{wanted:?}"), PATIENCE, || {
-        let status = bed.console(&[&format!(".status client={client}-fd statistics")])?;
+        let status = bed.console(&[&format!(".status client={NAME}-fd statistics")])?;
         let missing = wanted.iter().any(|wanted| !status.contains(wanted));
         Ok(if missing { Err(status) } else { Ok(status) })
     })
@@ -132,11 +121,11 @@ fn wait_for_status(bed: &Bed, client: &str, wanted: &[&str]) -> Result<String> {
 /// sorted, because which collector is first is chance. Of two messages at the same time the stock
 /// daemon may lose one, as it did in one of 24 starts: it is started again until it has written
 /// each.
-fn logged(bed: &mut Bed, client: &str) -> Result<Vec<String>> {
-    let log = bed.client(client)?.work.join("all.log");
-    let stock = client == CLIENTS[0] || Fd::under_test()? == Fd::Stock;
+fn logged(bed: &mut Bed) -> Result<Vec<String>> {
+    let log = bed.client(NAME)?.work.join("all.log");
+    let stock = Fd::under_test()? == Fd::Stock;
     wait_for("a line for each of three collectors", PATIENCE, || {
-        wait_for_status(bed, client, &["nowhere is stopped", "full is stopped", "nofile is stopped"])?;
+        wait_for_status(bed, &["nowhere is stopped", "full is stopped", "nofile is stopped"])?;
         let log = read(&log);
         let mut lines: Vec<String> =
             log.lines().filter_map(|line| line.split_once("-fd: ")).map(|(_, text)| text.to_owned()).collect();
@@ -149,8 +138,8 @@ fn logged(bed: &mut Bed, client: &str) -> Result<Vec<String>> {
             return Ok(Ok(lines));
         }
         if stock {
-            bed.client(client)?.daemon().stop()?;
-            bed.client(client)?.daemon().start()?;
+            bed.client(NAME)?.daemon().stop()?;
+            bed.client(NAME)?.daemon().start()?;
         }
         Ok(Err(log))
     })
@@ -162,74 +151,65 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     let later = ReservedPort::new()?;
     let mut bed = stage(server.local_addr().unwrap().port(), later.number())?;
     let heard = listen(server);
-    let mut sides = Vec::new();
-    for client in CLIENTS {
-        let work = bed.client(client)?.work.clone();
-        let (mut said, mut exact) = (Vec::new(), logged(&mut bed, client)?);
-        for file in ["csv", "filter"] {
-            wait_for_samples(&work.join(file))?;
-            said.extend(one(&read(&work.join(file))));
-            exact.push(format!("{file} {:o}", fs::metadata(work.join(file)).unwrap().permissions().mode()));
-        }
-        exact.push(format!("nothing {}", fs::metadata(work.join("nothing")).unwrap().len()));
-        let wanted =
-            [&format!("nect to 127.0.0.1:{}", later.number()), "nect to <NULL>:0", UNKNOWN, "spooling=enabled"];
-        said.push(wait_for_status(&bed, client, &wanted)?);
-        said.push(bed.console(&[".api 2 api_opts=j", &format!(".status client={client}-fd statistics")])?);
-        let spool = work.join("bacula-fd.collector.later.spool");
-        exact.push(format!("spool {:o}", fs::metadata(&spool).unwrap().permissions().mode()));
-        said.extend(read(&spool).lines().take(5).map(ToOwned::to_owned));
-        sides.push(said.iter().map(|text| normal(text, client)).chain(exact).collect::<Vec<_>>());
+    let work = bed.client(NAME)?.work.clone();
+    let mut parts = vec![("log", logged(&mut bed)?)];
+    let mut modes = Vec::new();
+    for file in ["csv", "filter"] {
+        wait_for_samples(&work.join(file))?;
+        parts.push((file, one(&read(&work.join(file)))));
+        modes.push(format!("{file} {:o}", fs::metadata(work.join(file)).unwrap().permissions().mode()));
     }
+    modes.push(format!("nothing {}", fs::metadata(work.join("nothing")).unwrap().len()));
+    let wanted = [&format!("nect to 127.0.0.1:{}", later.number()), "nect to <NULL>:0", UNKNOWN, "spooling=enabled"];
+    let lines = |text: &str| text.lines().map(ToOwned::to_owned).collect::<Vec<_>>();
+    parts.push(("status", lines(&wait_for_status(&bed, &wanted)?)));
+    let status = bed.console(&[".api 2 api_opts=j", &format!(".status client={NAME}-fd statistics")])?;
+    parts.push(("status as JSON", lines(&status)));
+    let spool = work.join("bacula-fd.collector.later.spool");
+    modes.push(format!("spool {:o}", fs::metadata(&spool).unwrap().permissions().mode()));
+    parts.push(("modes", modes));
+    parts.push(("spool", read(&spool).lines().take(5).map(ToOwned::to_owned).collect()));
     let heard = heard.lock().unwrap().clone();
-    for (client, said) in CLIENTS.into_iter().zip(&mut sides) {
-        let lines: Vec<&str> = heard.lines().filter(|line| line.contains(client)).take(5).collect();
-        assert_eq!(lines.len(), 5, "{heard}");
-        said.push(normal(&lines.join("\n"), client));
-    }
+    let sent: Vec<_> = heard.lines().take(5).map(ToOwned::to_owned).collect();
+    assert_eq!(sent.len(), 5, "{heard}");
+    parts.push(("Graphite", sent));
     // A first sample that is true.
-    let csv = read(&bed.client(CLIENTS[1])?.work.join("csv"));
+    let csv = read(&work.join("csv"));
     let heap = one(&csv).into_iter().find(|line| line.contains(".heap, ")).unwrap_or_default();
     assert!(Fd::under_test()? == Fd::Stock || !heap.ends_with(".heap, 0"), "{csv}");
-    let [stock, ours] = &mut sides[..] else { panic!("two sides") };
-    // Only ours says why a name has no address.
-    assert!(stock.iter().any(|text| text.contains(&format!("{UNKNOWN}N Err=Success"))), "{stock:#?}");
-    if Fd::under_test()? == Fd::Ours {
-        for text in ours.iter_mut() {
-            for reason in ["Name or service not known", "Temporary failure in name resolution"] {
-                *text = text.replace(&format!("{UNKNOWN}N Err={reason}"), &format!("{UNKNOWN}N Err=Success"));
-            }
-        }
+    let record = StockRecord::open("collectors")?;
+    let folder = bed.folder().display().to_string();
+    let mut wrong = Vec::new();
+    for (what, lines) in parts {
+        let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
+        // Modes are exact.
+        let lines: Vec<_> = if what == "modes" { lines } else { lines.iter().map(|line| normal(line)).collect() };
+        wrong.extend(record.differences("collectors", what, &collectors(0, 0), &lines)?);
     }
-    let differences = line_differences("collectors", stock, ours);
-    assert!(differences.is_empty(), "{differences:#?}");
-    assert_eq!(stock.iter().filter(|line| line.contains("ERROR in bcollector.c")).count(), 3, "{stock:#?}");
-    what_has_waited_comes_first(&mut bed, later.number())
+    if Fd::under_test()? == Fd::Ours {
+        // Only ours says why a name has no address.
+        let reasons = ["Success", "Name or service not known", "Temporary failure in name resolution"];
+        wrong.retain(|text| !reasons.iter().any(|reason| text.contains(&format!("{UNKNOWN}N Err={reason}"))));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    what_has_waited_comes_first(&bed, later.number())
 }
 
 /// A server that was away gets what has waited, before what is new.
-fn what_has_waited_comes_first(bed: &mut Bed, port: u16) -> Result<()> {
-    let waited = CLIENTS.map(|client| {
-        let work = bed.folder().join("work").join(client);
-        read(&work.join("bacula-fd.collector.later.spool"))
-    });
+fn what_has_waited_comes_first(bed: &Bed, port: u16) -> Result<()> {
+    let spool = bed.folder().join("work").join(NAME).join("bacula-fd.collector.later.spool");
+    let waited = read(&spool);
     let heard = listen(TcpListener::bind(("127.0.0.1", port)).unwrap());
-    for (client, waited) in CLIENTS.into_iter().zip(waited) {
-        let spool = bed.client(client)?.work.join("bacula-fd.collector.later.spool");
-        wait_for("the spool file to go", PATIENCE, || Ok(if spool.exists() { Err(String::new()) } else { Ok(()) }))?;
-        let later = "Statistics backend: later is running\n";
-        wait_for("the collector to be content", PATIENCE, || {
-            let status = bed.console(&[&format!(".status client={client}-fd statistics")])?;
-            let own = status.split(later).nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
-            Ok(if own.ends_with("spooling=enabled") { Ok(()) } else { Err(status) })
-        })?;
-        wait_for("what has waited", PATIENCE, || {
-            let heard = heard.lock().unwrap().clone();
-            let own: String =
-                heard.lines().filter(|line| line.contains(client)).flat_map(|line| [line, "\n"]).collect();
-            let good = own.starts_with(&waited) && own.len() > waited.len() && waited.lines().count() >= 5;
-            Ok(if good { Ok(()) } else { Err(format!("{waited}\n{own}")) })
-        })?;
-    }
-    Ok(())
+    wait_for("the spool file to go", PATIENCE, || Ok(if spool.exists() { Err(String::new()) } else { Ok(()) }))?;
+    let later = "Statistics backend: later is running\n";
+    wait_for("the collector to be content", PATIENCE, || {
+        let status = bed.console(&[&format!(".status client={NAME}-fd statistics")])?;
+        let own = status.split(later).nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap_or_default();
+        Ok(if own.ends_with("spooling=enabled") { Ok(()) } else { Err(status) })
+    })?;
+    wait_for("what has waited", PATIENCE, || {
+        let own = heard.lock().unwrap().clone();
+        let good = own.starts_with(&waited) && own.len() > waited.len() && waited.lines().count() >= 5;
+        Ok(if good { Ok(()) } else { Err(format!("{waited}\n{own}")) })
+    })
 }

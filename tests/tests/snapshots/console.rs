@@ -3,10 +3,13 @@
 use std::fs;
 
 use bed::peer::{EOD, Frame, director_session};
-use bed::{Bed, Fd, Result};
+use bed::{Bed, Fd, Result, StockRecord};
 use nix::unistd::geteuid;
 
 use crate::{helper, place};
+
+/// The client.
+const NAME: &str = "under";
 
 /// A command, and what the helper does before the usual.
 const COMMANDS: [(&str, &str); 16] = [
@@ -61,27 +64,30 @@ fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
     if !geteuid().is_root() {
         return skip::test(place::NEEDS);
     }
-    let clients = [("refer", Fd::Stock), ("under", Fd::under_test()?)];
-    let options = place::options("snapshot-commands", &clients)?;
+    let options = place::options("snapshot-commands", &[(NAME, Fd::under_test()?)])?;
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
+    let record = StockRecord::open("snapshots")?;
+    let mut wrong = Vec::new();
     for (mode, command) in COMMANDS {
         helper::set_mode(&folder, "script", mode);
-        let mut told = Vec::new();
-        for (client, _) in clients {
-            let answer = answer(bed.client(client)?.port(), command)?;
-            let calls = helper::calls_of(&folder, "script", client, None);
-            let _none = fs::remove_file(folder.join("calls/script"));
-            told.push((answer, calls));
-        }
-        assert_eq!(told[0], told[1], "{command:?} with {mode:?}");
-        let calls = told[1].1.iter().any(|line| line.starts_with("SNAPSHOT_ACTION"));
+        let answer = answer(bed.client(NAME)?.port(), command)?;
+        let calls = helper::calls_of(&folder, "script", NAME);
+        let _none = fs::remove_file(folder.join("calls/script"));
+        let is_called = calls.iter().any(|line| line.starts_with("SNAPSHOT_ACTION"));
+        let commands_with_calls = ["t l", "t q", "t d"];
         assert_eq!(
-            calls,
-            ["t l", "t q", "t d"].iter().any(|word| command.contains(word)) && !command.contains("t ls"),
+            is_called,
+            commands_with_calls.iter().any(|word| command.contains(word)) && !command.contains("t ls"),
             "{command:?}"
         );
+        let row = format!("{} {mode}", command.escape_debug());
+        for (what, lines) in [("answer", answer), ("calls", calls)] {
+            let lines: Vec<_> = lines.iter().map(|line| line.replace(&*folder.to_string_lossy(), "/bed")).collect();
+            wrong.extend(record.differences(&row, what, "", &lines)?);
+        }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())
 }
 
@@ -90,10 +96,10 @@ fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Resul
     if !geteuid().is_root() {
         return skip::test(place::NEEDS);
     }
-    let ours = Fd::under_test()?;
+    let fd = Fd::under_test()?;
     // A helper that may not be run, and one that is not there.
-    let clients = [("refer", Fd::Stock), ("under", ours), ("refernone", Fd::Stock), ("undernone", ours)];
-    let mut options = place::options("snapshot-allowed", &clients)?;
+    let clients = [NAME, "undernone"];
+    let mut options = place::options("snapshot-allowed", &clients.map(|name| (name, fd)))?;
     let folder = options.folder.path().to_owned();
     for client in &mut options.clients {
         if client.name.ends_with("none") {
@@ -104,17 +110,20 @@ fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Resul
         options.director_resources.extend(place::job("shut", &client.name, "Data", &[]));
     }
     let bed = Bed::start(options)?;
-    let orders: Vec<_> = clients.iter().map(|(client, _)| format!("run job=shut-{client} yes")).collect();
+    let record = StockRecord::open("snapshots")?;
+    let orders: Vec<_> = clients.iter().map(|client| format!("run job=shut-{client} yes")).collect();
     let jobs = bed.queue_all(&orders)?;
     bed.wait_for_reports(&jobs)?;
-    let mut told = Vec::new();
-    for ((client, _), job) in clients.iter().zip(jobs) {
+    let mut wrong = Vec::new();
+    for (client, job) in clients.iter().zip(jobs) {
         let job = bed.result(job)?.must_be_good()?;
         assert_eq!(job.report().get("Snapshot/VSS").map(String::as_str), Some("no"), "{}", job.log);
         assert!(helper::heads(&folder, "shut", client).is_empty());
-        told.push((job.plain_messages(client), job.row.files));
+        let told = job.plain_messages(client).into_iter();
+        let mut told: Vec<_> = told.map(|line| line.replace(&*folder.to_string_lossy(), "/bed")).collect();
+        told.push(format!("{} files", job.row.files));
+        wrong.extend(record.differences("no helper", client, "", &told)?);
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[2], told[3]);
+    assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())
 }

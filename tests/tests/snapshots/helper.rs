@@ -55,34 +55,36 @@ pub(crate) fn set_mode(folder: &Path, job: &str, mode: &str) {
     fs::write(folder.join("modes").join(job), format!("{mode}\n")).unwrap();
 }
 
-/// The calls about the bed's own file systems, without what differs between daemons and jobs. The
-/// stock daemon also asks for the support of file systems that hold nothing of the job: only calls
-/// in `asked` count.
-pub(crate) fn calls(folder: &Path, job: &str, client: &str, asked: &[String]) -> Vec<String> {
-    calls_of(folder, &format!("{job}-{client}"), client, Some(asked))
+/// Begins the line of a question for support. The stock daemon also asks about file systems that
+/// hold nothing of the job.
+pub(crate) const ASKS: &str = "asks support ";
+
+/// The calls about the bed's own file systems, without what differs between jobs: a question for
+/// support in one line, any other call in several.
+pub(crate) fn calls(folder: &Path, job: &str, client: &str) -> Vec<String> {
+    calls_of(folder, &format!("{job}-{client}"), client)
 }
 
 /// The same for a job with this whole name.
-pub(crate) fn calls_of(folder: &Path, job: &str, client: &str, asked: Option<&[String]>) -> Vec<String> {
+pub(crate) fn calls_of(folder: &Path, job: &str, client: &str) -> Vec<String> {
     let text = fs::read_to_string(folder.join("calls").join(job)).unwrap_or_default();
     let text = text.replace(&*folder.to_string_lossy(), "/bed");
-    let blocks: Vec<(&str, &str)> = text
-        .split("\n= ")
-        .map(|block| {
-            let block = block.trim_start_matches("= ");
-            (block.lines().next().unwrap_or_default(), block)
-        })
-        .collect();
-    let is_action = |head: &str, action: &str| head.split_once(' ').is_some_and(|(word, _)| word == action);
-    let is_own = |head: &str| head.contains(" /bed") || is_action(head, "query") || is_action(head, "delete");
-    let is_beside =
-        |head: &str| is_action(head, "support") && asked.is_some_and(|asked| !asked.iter().any(|one| one == head));
-    let blocks = blocks.iter().filter(|(head, _)| is_own(head) && !is_beside(head)).map(|(_, block)| *block);
-    let lines = blocks.flat_map(str::lines).map(|line| {
-        let line = line.replace(&format!("-{client}."), "-client.").replace(&format!("work/{client}"), "work");
-        without_number(&line)
-    });
-    lines.collect()
+    let mut lines = Vec::new();
+    for block in text.split("\n= ") {
+        let block = block.trim_start_matches("= ");
+        let (action, of) = block.lines().next().and_then(|head| head.split_once(' ')).unwrap_or_default();
+        if !of.starts_with("/bed") && !["query", "delete"].contains(&action) {
+            continue;
+        }
+        let block = block.replace(&format!("-{client}."), "-client.").replace(&format!("work/{client}"), "work");
+        let plain = block.lines().map(without_number);
+        if action == "support" {
+            lines.push(format!("{ASKS}{}", plain.collect::<Vec<_>>().join(" ~ ")));
+        } else {
+            lines.extend(plain);
+        }
+    }
+    lines
 }
 
 /// `job-client.2026-11-22_15.36.48_03` without its time and number.

@@ -1,13 +1,13 @@
-//! Jobs with each answer of the helper, by both daemons at once.
+//! Jobs with each answer of the helper.
 
 use std::fs;
 
-use bed::{Bed, Expect, Fd, JobResult, RecordRules, Result, compare_records, leave_out, line_differences};
+use bed::{Bed, Expect, Fd, JobResult, Result, StockRecord, leave_out};
 use nix::unistd::geteuid;
 
 use crate::{helper, place};
 
-const CLIENTS: [&str; 2] = ["refer", "under"];
+const NAME: &str = "under";
 
 struct Row {
     name: &'static str,
@@ -137,7 +137,7 @@ fn rows() -> Vec<Row> {
 }
 
 /// Everything about a job in lines.
-fn lines(bed: &Bed, row: &Row, client: &str, job: &JobResult) -> Result<Vec<String>> {
+fn lines(bed: &Bed, row: &Row, job: &JobResult) -> Result<Vec<String>> {
     let folder = bed.folder();
     let plain = |line: String| line.replace(&*folder.to_string_lossy(), "/bed").replace(&job.row.job, "JOB");
     let mut lines = vec![format!("status {}", job.row.status)];
@@ -147,7 +147,7 @@ fn lines(bed: &Bed, row: &Row, client: &str, job: &JobResult) -> Result<Vec<Stri
         lines.push(format!("errors {}", report.get("Non-fatal FD errors").map_or("", String::as_str)));
     }
     // Of a job that failed early: whether the Storage Daemon's word comes before the report.
-    let told = leave_out(job.plain_messages(client), &["append.c:180 Error reading data header"]);
+    let told = leave_out(job.plain_messages(NAME), &["append.c:180 Error reading data header"]);
     // Of the stock daemon: any old system error, in the place of a reason.
     let told = told.into_iter().filter(|line| ![" Success", " Interrupted system call"].contains(&line.as_str()));
     lines.extend(told.map(plain).map(|line| helper::without_number(&line)));
@@ -157,15 +157,14 @@ fn lines(bed: &Bed, row: &Row, client: &str, job: &JobResult) -> Result<Vec<Stri
         lines.push(plain(format!("{size} {path} {digest}")));
     }
     if row.set == "Metadata" {
-        for record in bed.records(&job.row, client)? {
+        for record in bed.records(&job.row, NAME)? {
             let record = record?;
             if record.stream == 1998 {
                 lines.push(format!("stream 1998 {}", record.data.escape_ascii()));
             }
         }
     }
-    let asked = helper::heads(folder, row.name, CLIENTS[1]);
-    lines.extend(helper::calls(folder, row.name, client, &asked));
+    lines.extend(helper::calls(folder, row.name, NAME));
     let columns = ["Name", "Volume", "Device", "Type", "CreateTDate", "Retention"];
     let own = format!("FROM Snapshot WHERE JobId = {}", job.row.id);
     for kept in bed.catalog().rows(&columns, &own)? {
@@ -201,8 +200,8 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     if !geteuid().is_root() {
         return skip::test(place::NEEDS);
     }
-    let ours = Fd::under_test()?;
-    let mut options = place::options("snapshots", &[("refer", Fd::Stock), ("under", ours)])?;
+    let fd = Fd::under_test()?;
+    let mut options = place::options("snapshots", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
     for (name, value) in [("live/d/f", "live"), ("snap/d/f", "snapshot")] {
         xattr::set(folder.join(name), "user.where", value.as_bytes()).unwrap();
@@ -210,34 +209,26 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     let rows = rows();
     for row in &rows {
         helper::set_mode(&folder, row.name, row.mode);
-        for client in CLIENTS {
-            options.director_resources.extend(place::job(row.name, client, row.set, row.job));
-        }
+        options.director_resources.extend(place::job(row.name, NAME, row.set, row.job));
     }
     let bed = Bed::start(options)?;
-    let order = |row: &Row, client: &str| format!("run job={}-{client} yes", row.name);
-    let orders: Vec<_> = rows.iter().flat_map(|row| CLIENTS.map(|client| order(row, client))).collect();
+    let record = StockRecord::open("snapshots")?;
+    let orders: Vec<_> = rows.iter().map(|row| format!("run job={}-{NAME} yes", row.name)).collect();
     let jobs = bed.queue_all(&orders)?;
     bed.wait_for_reports(&jobs)?;
     let documents = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/differences.md")).unwrap();
     let mut wrong = Vec::new();
-    for (row, jobs) in rows.iter().zip(jobs.chunks(2)) {
-        let (stock_job, our_job) = (bed.result(jobs[0])?, bed.result(jobs[1])?);
-        let stock = lines(&bed, row, CLIENTS[0], &stock_job)?;
-        let under = lines(&bed, row, CLIENTS[1], &our_job)?;
-        let differences = line_differences(row.name, &stock, &under);
-        let expect = if ours == Fd::Stock { Expect::Equal } else { row.expect };
+    for (row, job) in rows.iter().zip(jobs) {
+        let told = lines(&bed, row, &bed.result(job)?)?;
+        let input = format!("{} {} {:?}", row.set, row.mode, row.job);
+        let mut differences = record.differences(row.name, "job", &input, &told)?;
+        differences.retain(|text| !text.contains(&format!("only of stock: {}", helper::ASKS)));
+        let expect = if fd == Fd::Stock { Expect::Equal } else { row.expect };
         if !expect.is_met_by(&differences) {
-            let ours = under.iter().filter(|line| !line.starts_with("SNAPSHOT_") && !line.contains('|'));
+            let ours = told.iter().filter(|line| !line.starts_with("SNAPSHOT_") && !line.contains('|'));
             wrong.push(format!("{}: {differences:#?}\nours: {:#?}", row.name, ours.collect::<Vec<_>>()));
         }
-        wrong.extend(row.missing(&documents, (ours == Fd::Ours).then(|| under.join("\n")).as_deref()));
-        if row.name == "usual" {
-            let rules = RecordRules { mask_atime: true };
-            let records = |job: &JobResult, client| bed.records(&job.row, client);
-            let compared = compare_records(records(&stock_job, CLIENTS[0])?, records(&our_job, CLIENTS[1])?, rules)?;
-            assert!(compared.is_equal() && compared.records > 5, "{}", compared.text());
-        }
+        wrong.extend(row.missing(&documents, (fd == Fd::Ours).then(|| told.join("\n")).as_deref()));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())

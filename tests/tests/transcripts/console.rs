@@ -5,12 +5,14 @@ use std::fs;
 use bed::{Bed, Restore, Result};
 
 /// One action; `@` is replaced by the client's name.
+#[derive(Debug)]
 pub(crate) struct Action {
     /// For messages.
     pub(crate) name: &'static str,
     kind: Kind,
 }
 
+#[derive(Debug)]
 enum Kind {
     /// Lines for the console.
     Say(&'static [&'static str]),
@@ -33,13 +35,12 @@ impl Action {
             Kind::Job(command) => bed.run(&command.replace('@', client)).map(drop),
             Kind::Restore(replace) => {
                 let job = bed.backup(client, "")?.row.id;
-                // Names of both clients' folders are as long as each other.
                 let to = bed.folder().join("restored").join(client);
                 bed.restore(&Restore { job, from: client, onto: client, to: &to, replace }).map(drop)
             }
             Kind::Change => {
                 let source = bed.folder().join("source");
-                fs::write(source.join("sub/new.txt"), "new\n").unwrap();
+                fs::write(source.join("later/new.txt"), "new\n").unwrap();
                 bed.console(&[&format!("status client={client}-fd")]).map(drop)
             }
         }

@@ -1,5 +1,5 @@
-//! The same conversation with both File Daemons: for each action of a Director, a console or a
-//! tool, what goes over the connection is recorded and compared, without times, numbers and names.
+//! The conversations of a Director, a console or a tool with the File Daemon: for each action, what
+//! goes over the connection is recorded, and compared with what the stock daemon said.
 //!
 //! Not here: what goes to the Storage Daemon (the compliance matrix compares volumes), and TLS.
 
@@ -15,136 +15,114 @@ mod plugins;
 mod raw;
 mod recorder;
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
-use std::thread;
 
 use bed::peer::Frame;
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, set_fixed_times};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, FileSet, Result, StockRecord, set_fixed_times};
 use console::Action;
 use recorder::Recorder;
 
-/// The clients' names: as long as each other, so that lengths and counters are the same.
-const NAMES: [&str; 2] = ["refer", "under"];
+/// The client. Others in this suite have names of the same length.
+const NAME: &str = "under";
 /// As few actions as the suite may ever have.
 const FEWEST: usize = 60;
 
-/// The file with all events of a File Daemon.
-fn log_of(bed: &Bed, name: &str) -> PathBuf {
-    bed.folder().join("work").join(name).join("all.log")
-}
-
 struct Stage {
     bed: Bed,
-    recorders: Vec<Recorder>,
+    recorder: Recorder,
+    /// The file with all events of the File Daemon.
+    log: PathBuf,
+    record: StockRecord,
 }
 
 impl Stage {
     fn set() -> Result<Self> {
-        let recorders = NAMES.iter().map(|_| Recorder::new()).collect::<Result<Vec<_>>>()?;
-        let client = |(fd, (name, recorder)): (Fd, (&&str, &Recorder))| {
-            let mut options = ClientOptions::new(fd).named(name);
-            options.director_port = Some(recorder.port());
-            options.file_daemon = raw::more_directors();
-            options.messages =
-                vec![format!("Director = {DIRECTOR} = events"), "Append = @WORK@/all.log = all, events".to_owned()];
-            options
-        };
-        let daemons = [Fd::Stock, Fd::under_test()?];
-        let clients = daemons.into_iter().zip(NAMES.iter().zip(&recorders)).map(client);
-        let mut options = BedOptions::new("transcripts", clients)?;
+        let recorder = Recorder::new()?;
+        let mut client = ClientOptions::new(Fd::under_test()?).named(NAME);
+        client.director_port = Some(recorder.port());
+        client.file_daemon = raw::more_directors();
+        client.messages =
+            vec![format!("Director = {DIRECTOR} = events"), "Append = @WORK@/all.log = all, events".to_owned()];
+        let mut options = BedOptions::new("transcripts", [client])?;
         options.tls_psk = false;
-        options.director_resources = NAMES.iter().flat_map(|name| console::jobs(name)).collect();
+        options.director_resources = console::jobs(NAME);
         let source = options.source()?;
         fs::create_dir(source.join("sub")).unwrap();
+        fs::create_dir(source.join("later")).unwrap();
         for (name, text) in [("empty", ""), ("hello.txt", "hello\n"), ("sub/with space.txt", "world data\n")] {
             fs::write(source.join(name), text).unwrap();
         }
         fs::hard_link(source.join("hello.txt"), source.join("hard")).unwrap();
         std::os::unix::fs::symlink("hello.txt", source.join("link")).unwrap();
         set_fixed_times(&source)?;
+        // Each by its name: the order within a directory is that of the file system.
+        let names = ["empty", "hello.txt", "hard", "link", "sub", "later"].map(|name| source.join(name));
+        let names = names.each_ref().map(PathBuf::as_path);
+        options.file_sets = vec![FileSet::new("Source", &["Signature = MD5", "AclSupport = yes"], &names)];
         let mut bed = Bed::start(options)?;
-        for (name, recorder) in NAMES.iter().zip(&recorders) {
-            recorder.lead_to(bed.client(name)?.port(), log_of(&bed, name));
-        }
-        Ok(Self { bed, recorders })
+        let log = bed.folder().join("work").join(NAME).join("all.log");
+        recorder.lead_to(bed.client(NAME)?.port(), log.clone());
+        Ok(Self { bed, recorder, log, record: StockRecord::open("transcripts")? })
     }
 
-    /// What both File Daemons and their Director said during one action: the conversations one
-    /// after the other.
-    fn transcripts(&self, action: &Action) -> Result<Vec<[String; 2]>> {
-        // Both at once: most of the time goes by while a Director waits.
-        thread::scope(|scope| {
-            let acting: Vec<_> = NAMES.iter().map(|name| scope.spawn(|| action.run(&self.bed, name))).collect();
-            acting.into_iter().try_for_each(|acting| acting.join().unwrap())
-        })?;
-        let mut both = Vec::new();
-        for (name, recorder) in NAMES.iter().zip(&self.recorders) {
-            let mut sides = [String::new(), String::new()];
-            for conversation in recorder.take(action.name)? {
-                let (director, daemon) = normal::lines(&conversation, name);
-                for (side, said) in sides.iter_mut().zip([director, daemon]) {
-                    writeln!(side, "-- connection\n{}", said.join("\n")).unwrap();
-                }
+    /// What the Director and the File Daemon said during one action: the conversations one after
+    /// the other.
+    fn transcripts(&self, action: &Action) -> Result<[Vec<String>; 2]> {
+        action.run(&self.bed, NAME)?;
+        let mut sides = [Vec::new(), Vec::new()];
+        for conversation in self.recorder.take(action.name)? {
+            let (director, daemon) = normal::lines(&conversation, NAME);
+            for (side, said) in sides.iter_mut().zip([director, daemon]) {
+                side.push("-- connection".to_owned());
+                side.extend(said);
             }
-            both.push(sides);
         }
-        Ok(both)
+        Ok(sides)
     }
 
     /// What the File Daemon wrote to a file of its own. The bed's looks at its port have no first
     /// frame, and what is said of them is left out.
-    fn log(&self, client: usize) -> Result<String> {
-        let name = NAMES[client];
-        self.recorders[client].wait_for_ends()?;
-        let text = fs::read(log_of(&self.bed, name)).unwrap();
+    fn log(&self) -> Result<Vec<String>> {
+        self.recorder.wait_for_ends()?;
+        let text = fs::read(&self.log).unwrap();
         let lines = text.split(|byte| *byte == b'\n').map(|line| Frame::Data(line.to_vec()));
-        let lines = lines.map(|line| normal::line(&line, name));
-        Ok(lines.filter(|line| !line.contains("expecting Hello")).collect::<Vec<_>>().join("\n"))
+        let lines = lines.map(|line| normal::line(&line, NAME));
+        Ok(lines.filter(|line| !line.contains("expecting Hello")).collect())
     }
-}
 
-/// The first lines that differ, with those around them.
-fn difference(what: &str, stock: &str, ours: &str) -> Option<String> {
-    if stock == ours {
-        return None;
+    /// What differs from the stock daemon; the bed's folder is `@`.
+    fn differences(&self, row: &str, what: &str, input: &str, lines: &[String]) -> Result<Vec<String>> {
+        let folder = self.bed.folder().display().to_string();
+        let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
+        let told = self.record.differences(row, what, input, &lines)?;
+        Ok(told.into_iter().map(|text| format!("{row}: {text}")).collect())
     }
-    let (left, right): (Vec<_>, Vec<_>) = (stock.lines().collect(), ours.lines().collect());
-    let same = left.iter().zip(&right).take_while(|(left, right)| left == right).count();
-    let around = |lines: &[&str]| {
-        let from = same.saturating_sub(2);
-        lines.iter().skip(from).take(5).map(|line| line.chars().take(400).collect::<String>()).collect::<Vec<_>>()
-    };
-    Some(format!("{what}, line {same}:\n stock {:#?}\n ours  {:#?}", around(&left), around(&right)))
 }
 
 #[test]
-fn a_director_has_the_same_conversation_with_both() -> Result<()> {
+fn a_director_has_the_conversation_that_it_has_with_the_stock_daemon() -> Result<()> {
     let stage = Stage::set()?;
     let (actions, talks) = (console::actions(), raw::talks());
     assert!(actions.len() + talks.len() >= FEWEST, "{} and {}", actions.len(), talks.len());
     let mut wrong = Vec::new();
     for action in &actions {
-        let both = stage.transcripts(action)?;
-        let [stock, ours] = both.as_slice() else { continue };
-        assert!(stock.iter().all(|side| side.lines().count() > 1), "{}: nothing was said", action.name);
-        for (side, (stock, ours)) in ["Director", "File daemon"].into_iter().zip(stock.iter().zip(ours)) {
-            wrong.extend(difference(&format!("{}, {side}", action.name), stock, ours));
+        let sides = stage.transcripts(action)?;
+        assert!(sides.iter().all(|side| side.len() > 1), "{}: nothing was said", action.name);
+        let input = format!("{action:?}");
+        for (side, said) in ["Director", "File Daemon"].into_iter().zip(&sides) {
+            wrong.extend(stage.differences(action.name, side, &input, said)?);
         }
     }
     for talk in &talks {
-        let mut said = Vec::new();
-        for (name, recorder) in NAMES.iter().zip(&stage.recorders) {
-            said.push(talk.with(name, recorder.begin_session()?)?);
-        }
-        let [stock, ours] = said.as_slice() else { continue };
-        wrong.extend(difference(talk.name, stock, ours));
+        let said = talk.with(NAME, stage.recorder.begin_session()?)?;
+        let row = format!("talk: {}", talk.name);
+        wrong.extend(stage.differences(&row, "File Daemon", &format!("{talk:?}"), &said)?);
     }
-    let logs = [stage.log(0)?, stage.log(1)?];
-    assert!(logs[0].lines().count() > 100, "{}", logs[0]);
-    wrong.extend(difference("what the File daemons appended to a file", &logs[0], &logs[1]));
+    let log = stage.log()?;
+    assert!(log.len() > 100, "{log:#?}");
+    wrong.extend(stage.differences("all.log", "File Daemon", "", &log)?);
     println!("{} console actions and {} talks", actions.len(), talks.len());
-    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())
 }

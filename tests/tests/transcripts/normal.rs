@@ -1,54 +1,11 @@
-//! Transcripts without what belongs to one process, one moment or one name.
+//! Transcripts without what belongs to the machine, to the client's name, or to another program.
 
 use bed::peer::Frame;
 
 use crate::recorder::Conversation;
 
-/// What precedes a run of characters that differs, which characters these are, and what they
-/// become.
-const RUNS: [(&str, &str, &str); 39] = [
-    ("JobId=", DIGITS, "N"),
-    ("JobId ", DIGITS, "N"),
-    ("jobid\":", DIGITS, "N"),
-    ("Full ", DIGITS, "N"),
-    ("SDid=", DIGITS, "N"),
-    ("SDtime=", DIGITS, "T"),
-    ("level=", DIGITS, "T"),
-    ("since_utime ", DIGITS, "T"),
-    ("btime ", DIGITS, "T"),
-    ("_epoch=", DIGITS, "T"),
-    ("_epoch\":", DIGITS, "T"),
-    ("_epoch\"=", DIGITS, "T"),
-    // It holds the random numbers of the challenges, whose lengths differ.
-    ("CommBytes=", DIGITS, "C"),
-    ("FDPort:", DIGITS, "PORT"),
-    ("pid\"=", DIGITS, "P"),
-    ("Authorization=", "-ABCDEFGHIJKLMNOPQRSTUVWXYZ", "KEY"),
-    ("port=", DIGITS, "PORT"),
-    ("127.0.0.1:", DIGITS, "PORT"),
-    ("FDPort=", DIGITS, "PORT"),
-    ("fdport\":", DIGITS, "PORT"),
-    ("pid=", DIGITS, "P"),
-    ("pid\":", DIGITS, "P"),
-    ("heap=", "0123456789,", "B"),
-    ("smbytes=", "0123456789,", "B"),
-    ("max_bytes=", "0123456789,", "B"),
-    ("bufs=", "0123456789,", "B"),
-    ("maxbytes=", DIGITS, "B"),
-    ("value=", DIGITS, "B"),
-    ("\"value\": ", DIGITS, "B"),
-    ("duration=", "0123456789.ms", "D"),
-    ("rtt=", "0123456789.ms", "D"),
-    ("min=", "0123456789.ms", "D"),
-    ("max=", "0123456789.ms", "D"),
-    ("speed=", "0123456789. KMGB/s", "D"),
-    ("nofile=", DIGITS, "L"),
-    ("memlock=", "0123456789unlimited", "L"),
-    ("fd=", DIGITS, "F"),
-    ("ref=0x", "0123456789abcdef", "R"),
-    ("jobid=", DIGITS, "N"),
-];
-const DIGITS: &str = "0123456789";
+/// What precedes a number that a program measures of its own memory. Another program has others.
+const MEASURES: [&str; 7] = ["heap=", "smbytes=", "max_bytes=", "bufs=", "maxbytes=", "value=", "\"value\": "];
 
 /// Both sides of a conversation from behind the login on, as lines.
 pub(crate) fn lines(conversation: &Conversation, client: &str) -> (Vec<String>, Vec<String>) {
@@ -59,7 +16,15 @@ pub(crate) fn lines(conversation: &Conversation, client: &str) -> (Vec<String>, 
     let (director, daemon) = (&conversation.director, &conversation.daemon);
     let said = |frames: &[Frame]| frames.iter().map(|frame| line(frame, client)).collect::<Vec<_>>();
     let behind = |frames: &[Frame], from: usize| said(frames.get(from..).unwrap_or_default());
-    (behind(director, login(director, b"1000 OK auth")), behind(daemon, login(daemon, b"2000 OK Hello")))
+    let mut of_director = behind(director, login(director, b"1000 OK auth"));
+    // The files of its catalog, some of them packed, are no answer to what the daemon has said.
+    let mut is_list = false;
+    of_director.retain(|line| {
+        let stays = !is_list || line.starts_with("signal");
+        is_list = line.starts_with("accurate files=") || is_list && !stays;
+        stays
+    });
+    (of_director, behind(daemon, login(daemon, b"2000 OK Hello")))
 }
 
 /// One frame as a line.
@@ -69,27 +34,14 @@ pub(crate) fn line(frame: &Frame, client: &str) -> String {
         Frame::Closed => "closed".to_owned(),
         Frame::Data(payload) => {
             let text = payload.escape_ascii().to_string().replace("\\\"", "\"").replace("\\\'", "'");
-            normal(&row(&text.replace(client, "CLIENT")))
+            normal(&text.replace(client, "CLIENT"))
         }
     }
 }
 
-/// A row of a table without the number of its job: the number is right-aligned.
-fn row(text: &str) -> String {
-    let Some((number, rest)) = text.split_at_checked(6) else { return text.to_owned() };
-    let is_number = number.starts_with(' ') && number.trim_start().parse::<u32>().is_ok();
-    if is_number { format!("     N{rest}") } else { text.to_owned() }
-}
-
 fn normal(text: &str) -> String {
-    let mut text = text.to_owned();
-    for (head, run, put) in RUNS {
-        text = replace_runs(&text, head, run, put);
-    }
-    let mut text = dates(&text);
-    for head in ["time\":\"", "started\":\""] {
-        text = replace_runs(&text, head, DIGITS, "T");
-    }
+    let text = MEASURES.iter().fold(text.to_owned(), |text, head| measured(&text, head));
+    let text = without_speeds(&text);
     let cut = |text: String, from: &str, to: &str, put: &str| match text.split_once(from) {
         Some((head, rest)) => {
             let tail = rest.find(to).and_then(|end| rest.get(end..)).unwrap_or("");
@@ -108,44 +60,26 @@ fn normal(text: &str) -> String {
     cut(text, "\"crypto\":\"", "\"", "LIBRARY")
 }
 
-fn replace_runs(text: &str, head: &str, run: &str, put: &str) -> String {
-    let mut out = String::new();
-    let mut parts = text.split(head);
-    out.push_str(parts.next().unwrap_or_default());
-    for part in parts {
-        let rest = part.trim_start_matches(|c| run.contains(c));
-        out.push_str(head);
-        if rest.len() < part.len() {
-            out.push_str(put);
+/// The report of a test of the network with names only, where times and speeds are.
+fn without_speeds(text: &str) -> String {
+    match text.split_once("duration=").filter(|(head, _)| head.starts_with("2000 OK ")) {
+        Some((head, rest)) => {
+            let names: Vec<_> = rest.split(' ').filter_map(|word| word.split_once('=')).map(|(name, _)| name).collect();
+            format!("{head}duration= {}", names.join(" "))
         }
-        out.push_str(rest);
+        None => text.to_owned(),
     }
-    out
 }
 
-/// Dates of the three forms, and the date and number of a job's name.
-fn dates(text: &str) -> String {
-    const FORMS: [&str; 5] =
-        ["0000-00-00_00.00.00_00", "0000-00-00 00:00:00", "00-Aaa-0000 00:00:00", "00-Aaa-00 00:00", "00-Aaa 00:00"];
-    let fits = |rest: &[char], form: &str| {
-        rest.len() >= form.len()
-            && form.chars().zip(rest).all(|(wanted, found)| match wanted {
-                '0' => found.is_ascii_digit(),
-                'A' => found.is_ascii_uppercase(),
-                'a' => found.is_ascii_lowercase(),
-                other => other == *found,
-            })
-    };
-    let all: Vec<char> = text.chars().collect();
-    let (mut out, mut at) = (String::new(), 0);
-    while let Some(rest) = all.get(at..).filter(|rest| !rest.is_empty()) {
-        if let Some(form) = FORMS.iter().find(|form| fits(rest, form)) {
-            out.push_str("DATE");
-            at += form.len();
-        } else {
-            out.extend(rest.first());
-            at += 1;
-        }
+/// The text with `N` for each number behind `head`.
+fn measured(text: &str, head: &str) -> String {
+    let mut parts = text.split(head);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+        out.push_str(head);
+        out.push_str(if rest.len() < part.len() { "N" } else { "" });
+        out.push_str(rest);
     }
     out
 }

@@ -12,6 +12,7 @@ const CONSOLE: &[u8] = b"JobId=0 Job=-Console-.2026-11-21_02.19.55_02 SDid=0 SDt
 const JOB: &[u8] = b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n";
 
 /// One conversation: the caller, what it sends, and how many answers it waits for after each.
+#[derive(Debug)]
 pub(crate) struct Talk {
     /// For messages.
     pub(crate) name: &'static str,
@@ -19,6 +20,7 @@ pub(crate) struct Talk {
     says: Vec<Say>,
 }
 
+#[derive(Debug)]
 enum Say {
     Frame(&'static [u8]),
     Signal(i32),
@@ -46,7 +48,7 @@ pub(crate) fn more_directors() -> Vec<String> {
 
 impl Talk {
     /// Everything that the File Daemon says in it, as lines.
-    pub(crate) fn with(&self, client: &str, port: u16) -> Result<String> {
+    pub(crate) fn with(&self, client: &str, port: u16) -> Result<Vec<String>> {
         let mut peer = Peer::connect(client, port)?;
         peer.send(format!("Hello Director {} calling 10002 tlspsk=0\n", self.director).as_bytes())?;
         peer.log_in(&key_of_password(FD_PASSWORD), self.director)?;
@@ -74,8 +76,7 @@ impl Talk {
             peer.finish()?;
             heard.extend(peer.rest()?);
         }
-        let lines: Vec<String> = heard.iter().map(|frame| normal::line(frame, client)).collect();
-        Ok(lines.join("\n"))
+        Ok(heard.iter().map(|frame| normal::line(frame, client)).collect())
     }
 }
 
