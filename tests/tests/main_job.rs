@@ -176,3 +176,43 @@ fn the_four_replace_modes_are_those_of_the_stock_daemon() -> Result<()> {
     }
     Ok(())
 }
+
+/// An ACL for the kernel, of tags, permissions and numbers.
+fn kernel_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+    let entry = |(tag, permissions, number): &(u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &number.to_le_bytes()].concat()
+    };
+    [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries.iter().map(entry)).flatten().collect()
+}
+
+#[test]
+fn the_rights_that_a_mask_leaves_stand_in_acls_as_with_the_stock_daemon() -> Result<()> {
+    const ALL: u32 = u32::MAX;
+    let mut options = BedOptions::side_by_side("masks")?;
+    let source = options.source()?;
+    for mask in 0..8 {
+        let directory = source.join(format!("mask {mask}"));
+        fs::create_dir_all(&directory).map_err(bed::BedError::file("make", &directory))?;
+        let path = directory.join("file");
+        fs::write(&path, "content\n").map_err(bed::BedError::file("write", &path))?;
+        // Users and groups with short and long names, and without one.
+        let users = [(1, 7), (2, 5), (33, 3), (1234, 6), (1_234_567_890, 0)].map(|(uid, rights)| (2, rights, uid));
+        let groups = [(1, 4), (2, 7), (43, 2), (1234, 1), (1_234_567_890, 7)].map(|(gid, rights)| (8, rights, gid));
+        let group = (4, 5, ALL);
+        let entries = [&[(1, 7, ALL)][..], &users, &[group], &groups, &[(16, mask, ALL), (32, 4, ALL)]].concat();
+        let acl = kernel_acl(&entries);
+        let set = |path: &Path, name| xattr::set(path, name, &acl).map_err(bed::BedError::file("set an ACL of", path));
+        set(&path, "system.posix_acl_access")?;
+        set(&directory, "system.posix_acl_default")?;
+    }
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("masks", &["AclSupport = yes"], &[&source])];
+    let bed = Bed::start(options)?;
+    let [reference, test] = backups(&bed, &["masks"])?.remove(0);
+    let left = bed.records(&reference.row, "reference")?;
+    let right = bed.records(&test.row, "test")?;
+    let comparison = compare_records(left, right, RecordRules { mask_atime: true })?;
+    assert!(comparison.is_equal() && comparison.records > 30, "{}", comparison.text());
+    assert_eq!(reference.row.bytes, test.row.bytes);
+    Ok(())
+}

@@ -15,6 +15,9 @@ use fd_plugins::{FileSetChange, Status};
 /// So many changes are accepted in a job.
 const MOST: usize = 10_000;
 
+/// And so many bytes of names, patterns and commands.
+const MOST_BYTES: usize = 16 << 20;
+
 /// Includes that plugins make during the walk.
 pub trait LateIncludes: Send + Sync + std::fmt::Debug {
     /// Makes a change for a plugin. What it causes to be said goes to `say`. An error: there is no
@@ -35,6 +38,7 @@ pub(crate) struct LateChanges {
 #[derive(Default)]
 struct State {
     count: usize,
+    bytes: usize,
     names: Vec<Vec<u8>>,
     /// The block of `names`, once it is needed.
     block: Option<Exclude>,
@@ -58,10 +62,21 @@ impl LateChanges {
         say: &mut dyn FnMut(MessageType, &[u8]),
     ) -> Status {
         let mut state = self.lock();
-        if state.count >= MOST {
+        let text: &[u8] = match change {
+            FileSetChange::Exclude(text)
+            | FileSetChange::Include(text)
+            | FileSetChange::Options(text)
+            | FileSetChange::Regex(text, _)
+            | FileSetChange::Wild(text, _)
+            | FileSetChange::Plugin(text) => text,
+            FileSetChange::NewOptions | FileSetChange::NewInclude | FileSetChange::NewPreInclude => b"",
+        };
+        let bytes = state.bytes.saturating_add(text.len());
+        if state.count >= MOST || bytes > MOST_BYTES {
             return Status::Error;
         }
         state.count += 1;
+        state.bytes = bytes;
         match change {
             // A list or a program is read when the FileSet comes, not while it is walked.
             FileSetChange::Exclude(name) if !name.starts_with(b"|") && !name.starts_with(b"<") => {
@@ -152,5 +167,16 @@ mod tests {
             assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Ok);
         }
         assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Error);
+    }
+
+    #[test]
+    fn the_bytes_of_changes_are_bounded() {
+        let changes = LateChanges::default();
+        let long = vec![b'n'; 1 << 20];
+        for number in 0..16 {
+            let change = [FileSetChange::Plugin(&long), FileSetChange::Exclude(&long)][number % 2];
+            assert_eq!(changed(&changes, change), Status::Ok, "{number}");
+        }
+        assert_eq!(changed(&changes, FileSetChange::Exclude(b"/a")), Status::Error);
     }
 }

@@ -31,6 +31,9 @@ pub(crate) enum Way<'h> {
     Direct(&'h dyn Fn(MessageType, &[u8])),
 }
 
+/// And so many bytes of their texts.
+const MOST_EVENT_BYTES: usize = 4 << 20;
+
 /// What is the same for all calls of a job.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'h> {
@@ -199,7 +202,9 @@ impl Host for BackupHost<'_> {
     }
 
     fn add_file_event(&mut self, event: FileEvent) -> Status {
-        if self.file_events.len() >= MOST_EVENTS {
+        let bytes = |event: &FileEvent| event.source.len().saturating_add(event.description.len());
+        let all = self.file_events.iter().map(bytes).fold(bytes(&event), usize::saturating_add);
+        if self.file_events.len() >= MOST_EVENTS || all > MOST_EVENT_BYTES {
             return Status::Error;
         }
         self.file_events.push(event);

@@ -1,6 +1,7 @@
 //! What the daemon and its plugins say about files and objects (reference 07 §3.3).
 
 use fd_records::{FileType, Stat};
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::stat_form::StatForm;
@@ -39,6 +40,7 @@ pub struct SavePacket {
     pub plugin_object: PluginObject,
     /// Metadata, in its order; `None`: no list at all. An empty list fails the file (reference 07
     /// §5.9).
+    #[serde(deserialize_with = "few_packets")]
     pub metadata: Option<Vec<MetadataPacket>>,
     /// Number of the delta before.
     pub delta_seq: u32,
@@ -121,6 +123,44 @@ pub struct MetadataPacket {
     /// Its bytes.
     #[serde(with = "serde_bytes")]
     pub data: Vec<u8>,
+}
+
+impl MetadataPacket {
+    /// Most packets of one file.
+    pub(crate) const MOST: usize = 65_535;
+}
+
+/// Reads a list of packets. A packet takes more memory than bytes of a message, so no more than one
+/// too many are kept: that shows that there are too many.
+fn few_packets<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Vec<MetadataPacket>>, D::Error> {
+    struct Few(Vec<MetadataPacket>);
+    struct Reader;
+
+    impl<'de> Visitor<'de> for Reader {
+        type Value = Few;
+
+        fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            out.write_str("packets of metadata")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut packets: A) -> Result<Few, A::Error> {
+            let mut few = Vec::new();
+            while let Some(packet) = packets.next_element()? {
+                if few.len() <= MetadataPacket::MOST {
+                    few.push(packet);
+                }
+            }
+            Ok(Few(few))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Few {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            from.deserialize_seq(Reader)
+        }
+    }
+
+    Ok(Option::<Few>::deserialize(from)?.map(|few| few.0))
 }
 
 /// A file that is to be restored or verified (`restore_pkt`).
@@ -262,4 +302,20 @@ pub struct Query<'a> {
     pub parameter: &'a [u8],
     /// The plugin's command.
     pub command: &'a [u8],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_too_many_packets_of_metadata_one_too_many_is_kept() {
+        for (count, kept) in [(3, 3), (MetadataPacket::MOST, MetadataPacket::MOST), (200_000, MetadataPacket::MOST + 1)]
+        {
+            let metadata = Some(vec![MetadataPacket::default(); count]);
+            let bytes = postcard::to_extend(&SavePacket { metadata, ..SavePacket::default() }, Vec::new()).unwrap();
+            let read: SavePacket = postcard::from_bytes(&bytes).unwrap();
+            assert_eq!(read.metadata.map(|list| list.len()), Some(kept));
+        }
+    }
 }

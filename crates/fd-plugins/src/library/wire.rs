@@ -20,7 +20,7 @@ pub(crate) const HEAD: usize = 4;
 /// Most bytes of a name, a command or a message's text.
 pub(crate) const LONGEST_TEXT: usize = 1 << 20;
 /// Most packets of metadata of one file.
-pub(crate) const MOST_METADATA: usize = 65_535;
+pub(crate) const MOST_METADATA: usize = MetadataPacket::MOST;
 
 /// Bytes of a slot of the shared memory: one read of a plugin.
 pub(crate) const SLOT: usize = 64 << 10;
