@@ -3,8 +3,8 @@
 //! that of its resource.
 //!
 //! Only rules and patterns. What else rules can order (`spawn`, `twist`, `banners`) is not done,
-//! and netgroups are not looked up, as in Debian's build: a rule that needs them never allows. Here
-//! it always denies.
+//! and netgroups are not looked up, as in Debian's build. What can't be decided stays so through
+//! the whole list of a rule, and its rule then never allows and always denies.
 
 use std::cell::OnceCell;
 use std::fs;
@@ -42,11 +42,42 @@ enum Name {
     Paranoid,
 }
 
-/// Whether a rule matches. What can't be decided matches where that denies.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Doubt {
-    Matches,
-    MatchesNot,
+/// Whether something matches. The order makes "one of them" the greatest and "all of them" the
+/// least.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Answer {
+    No,
+    /// It can't be decided.
+    Unknown,
+    Yes,
+}
+
+impl Answer {
+    const fn not(self) -> Self {
+        match self {
+            Self::No => Self::Yes,
+            Self::Unknown => Self::Unknown,
+            Self::Yes => Self::No,
+        }
+    }
+
+    /// Whether one of them matches; none is asked behind one that does.
+    fn any(answers: impl Iterator<Item = Self>) -> Self {
+        let mut best = Self::No;
+        for answer in answers {
+            best = best.max(answer);
+            if best == Self::Yes {
+                break;
+            }
+        }
+        best
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(is: bool) -> Self {
+        if is { Self::Yes } else { Self::No }
+    }
 }
 
 impl Client {
@@ -77,33 +108,41 @@ fn look_up(address: IpAddr) -> Name {
     if leads_back { Name::Known(name) } else { Name::Paranoid }
 }
 
-/// Whether `client` may connect to `daemon`. A missing file allows every client.
+/// Whether `client` may connect to `daemon`. A missing file allows every client; one that can't be
+/// read may deny any.
 pub(crate) fn is_allowed(daemon: &str, client: &Client) -> bool {
-    let rules = |path: &str| match read(Path::new(path)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-        Err(error) => {
-            tracing::warn!(%error, %path, "the rules can't be read");
-            String::new()
-        }
-    };
-    decide(&rules(ALLOW), &rules(DENY), daemon, client)
+    is_allowed_by([ALLOW, DENY].map(Path::new), daemon, client)
 }
 
-fn decide(allow: &str, deny: &str, daemon: &str, client: &Client) -> bool {
-    first_match(allow, daemon, client, Doubt::MatchesNot, true)
-        .or_else(|| first_match(deny, daemon, client, Doubt::Matches, false))
+/// The same with the rules of these files.
+fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
+    let rules = files.map(|path| match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(String::new()),
+        read => read.inspect_err(|error| tracing::error!(%error, ?path, "the rules can't be read: refused")).ok(),
+    });
+    let [Some(allow), Some(deny)] = rules else { return false };
+    decide(&allow, &deny, daemon, &|token| is_client(token, client, 0))
+}
+
+fn decide(allow: &str, deny: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer) -> bool {
+    first_match(allow, daemon, is_client, true)
+        .or_else(|| first_match(deny, daemon, is_client, false))
         .unwrap_or(true)
 }
 
+/// A longer file than [`MAX_FILE`] is an error: the rules behind may deny.
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_FILE).read_to_end(&mut bytes)?;
+    fs::File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The result of the first rule that matches: that of its file, unless the rule has its own.
-fn first_match(text: &str, daemon: &str, client: &Client, doubt: Doubt, file_says: bool) -> Option<bool> {
+/// The result of the first rule that matches: that of its file, unless the rule has its own. A rule
+/// that may match denies if that is its result; if not, those behind it decide.
+fn first_match(text: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer, file_says: bool) -> Option<bool> {
     let text = text.replace("\\\n", "");
     let rules = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     for rule in rules {
@@ -112,10 +151,16 @@ fn first_match(text: &str, daemon: &str, client: &Client, doubt: Doubt, file_say
             tracing::warn!(%rule, "hosts access: a rule without a colon is skipped");
             continue;
         };
-        let of_daemon = |token: &str| is_daemon(token, daemon);
-        let of_client = |token: &str| is_client(token, client, doubt, 0);
-        if in_list(daemons, &of_daemon) && in_list(clients, &of_client) {
-            return Some(verdict(fields, file_says));
+        if in_list(daemons, &|token| is_daemon(token, daemon).into()) == Answer::No {
+            continue;
+        }
+        let matches = in_list(clients, is_client);
+        if matches == Answer::No {
+            continue;
+        }
+        let allows = verdict(fields, file_says);
+        if matches == Answer::Yes || !allows {
+            return Some(allows);
         }
     }
     None
@@ -160,12 +205,19 @@ fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool 
 }
 
 /// Whether a list matches: one token does, and none of those behind `EXCEPT`.
-fn in_list(list: &str, matches: &dyn Fn(&str) -> bool) -> bool {
+fn in_list(list: &str, matches: &dyn Fn(&str) -> Answer) -> Answer {
     let tokens: Vec<_> = list.split(SEPARATORS).filter(|token| !token.is_empty()).collect();
-    let parts = tokens.split(|token| token.eq_ignore_ascii_case("EXCEPT"));
-    // `a EXCEPT b EXCEPT c` is a, but not b unless it is c.
-    let found: Vec<_> = parts.map(|part| part.iter().any(|token| matches(token))).collect();
-    found.iter().rev().fold(false, |excepted, found| *found && !excepted)
+    let mut parts = tokens.split(|token| token.eq_ignore_ascii_case("EXCEPT"));
+    let mut found = Answer::Yes;
+    // `a EXCEPT b EXCEPT c` is a, but not b unless it is c. What can no longer change the answer is
+    // not asked: names and users are looked up at other hosts.
+    let mut of_parts = Vec::new();
+    while found != Answer::No {
+        let Some(part) = parts.next() else { break };
+        found = Answer::any(part.iter().map(|token| matches(token)));
+        of_parts.push(found);
+    }
+    of_parts.iter().rev().fold(Answer::No, |excepted, found| (*found).min(excepted.not()))
 }
 
 fn is_daemon(token: &str, daemon: &str) -> bool {
@@ -175,44 +227,46 @@ fn is_daemon(token: &str, daemon: &str) -> bool {
     is_text(name, daemon)
 }
 
-fn is_client(token: &str, client: &Client, doubt: Doubt, depth: u32) -> bool {
-    let in_doubt = doubt == Doubt::Matches;
+fn is_client(token: &str, client: &Client, depth: u32) -> Answer {
     if token.starts_with('@') {
         tracing::warn!(%token, "hosts access: netgroups are not looked up");
-        return in_doubt;
+        return Answer::Unknown;
     }
     if let Some((user, host)) = token.split_once('@') {
-        return is_client(host, client, doubt, depth) && is_user(user, client, doubt);
+        return match is_client(host, client, depth) {
+            Answer::No => Answer::No,
+            of_host => of_host.min(is_user(user, client)),
+        };
     }
     if token.starts_with('/') {
         return match read(Path::new(token)) {
             Ok(text) if depth < MAX_DEPTH => {
-                text.split_whitespace().any(|token| is_client(token, client, doubt, depth + 1))
+                Answer::any(text.split_whitespace().map(|token| is_client(token, client, depth + 1)))
             }
-            _ => in_doubt,
+            _ => Answer::Unknown,
         };
     }
-    match token.to_ascii_uppercase().as_str() {
+    let is = match token.to_ascii_uppercase().as_str() {
         "ALL" => true,
         "KNOWN" => matches!(client.name(), Name::Known(_)),
         "UNKNOWN" => *client.name() == Name::Unknown,
         "PARANOID" => *client.name() == Name::Paranoid,
         "LOCAL" => matches!(client.name(), Name::Known(name) if !name.contains('.')),
         _ => is_host(token, client),
-    }
+    };
+    is.into()
 }
 
-/// Whether a pattern matches the user, as the client's host tells it. For the user of a host that
-/// does not tell, a rule that denies one user denies all.
-fn is_user(pattern: &str, client: &Client, doubt: Doubt) -> bool {
+/// Whether a pattern matches the user, as the client's host tells it; unknown if it does not.
+fn is_user(pattern: &str, client: &Client) -> Answer {
     if pattern.eq_ignore_ascii_case("ALL") {
-        return true;
+        return Answer::Yes;
     }
     let user = client.user();
     match pattern.to_ascii_uppercase().as_str() {
-        "KNOWN" => user.is_some(),
-        "UNKNOWN" => user.is_none(),
-        _ => user.map_or(doubt == Doubt::Matches, |user| is_text(pattern, user)),
+        "KNOWN" => user.is_some().into(),
+        "UNKNOWN" => user.is_none().into(),
+        _ => user.map_or(Answer::Unknown, |user| is_text(pattern, user).into()),
     }
 }
 

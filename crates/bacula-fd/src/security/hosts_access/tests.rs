@@ -13,8 +13,12 @@ fn known() -> Client {
     client("192.0.2.7", Name::Known("dir.example.org".to_owned()))
 }
 
+fn allowed_for(allow: &str, deny: &str, client: &Client) -> bool {
+    decide(allow, deny, "web-fd", &|token| is_client(token, client, 0))
+}
+
 fn allowed(allow: &str, deny: &str) -> bool {
-    decide(allow, deny, "web-fd", &known())
+    allowed_for(allow, deny, &known())
 }
 
 #[test]
@@ -73,7 +77,68 @@ fn patterns_of_clients() {
 fn an_undecidable_rule_denies_and_never_allows() {
     for pattern in ["@group", "root@192.0.2.7", "/no/such/file"] {
         assert!(!allowed("", &format!("ALL: {pattern}")), "{pattern}");
+        for list in [format!("ALL EXCEPT {pattern}"), format!("ALL EXCEPT 192.0.2.9 {pattern}")] {
+            assert!(!allowed("", &format!("ALL: {list}")), "hosts.deny: {list}");
+            assert!(!allowed(&format!("ALL: {list}"), "ALL: ALL"), "hosts.allow: {list}");
+            assert!(!allowed(&format!("ALL: {list} : DENY\nALL: ALL"), ""), "hosts.allow, which denies: {list}");
+            assert!(!allowed("", &format!("ALL: {list} : ALLOW\nALL: ALL")), "hosts.deny, which allows: {list}");
+        }
+        assert!(allowed("", &format!("ALL: 192.0.2.9 EXCEPT {pattern}")), "it is not needed: {pattern}");
+        assert!(!allowed("", &format!("ALL: 192.0.2.7 {pattern}")), "it is not needed: {pattern}");
     }
+}
+
+/// Texts of up to `most` of these words.
+fn texts_of(words: &[&str], most: usize) -> Vec<String> {
+    let mut all = vec![String::new()];
+    let mut longest = all.clone();
+    for _ in 0..most {
+        longest = longest.iter().flat_map(|text| words.iter().map(move |word| format!("{text}{word} "))).collect();
+        all.extend(longest.iter().cloned());
+    }
+    all
+}
+
+#[test]
+fn whatever_the_unknown_turns_out_to_be_no_more_is_refused() {
+    let answer = |token: &str, first: Answer, second: Answer| match token {
+        "y" => Answer::Yes,
+        "n" => Answer::No,
+        "u" => first,
+        _ => second,
+    };
+    let lists = texts_of(&["y", "n", "u", "v", "EXCEPT"], 4);
+    let rules = [("", ""), (" : DENY", ""), ("", " : ALLOW\nALL: y")];
+    let pairs = lists.iter().map(|list| (list.as_str(), "y")).chain(lists.iter().map(|list| ("n", list.as_str())));
+    let (mut refused, mut needlessly) = (0, 0);
+    for (allow, deny) in pairs {
+        for (of_allow, of_deny) in rules {
+            let (allow, deny) = (format!("ALL: {allow}{of_allow}"), format!("ALL: {deny}{of_deny}"));
+            let decided = |first, second| decide(&allow, &deny, "x", &|token| answer(token, first, second));
+            let ours = decided(Answer::Unknown, Answer::Unknown);
+            let sides = [Answer::No, Answer::Yes];
+            let all_allow = sides.iter().all(|first| sides.iter().all(|second| decided(*first, *second)));
+            assert!(all_allow || !ours, "let in: {allow:?} {deny:?}");
+            refused += usize::from(!ours);
+            // `u EXCEPT u` is nobody, whoever `u` is; a list is not searched for such things.
+            needlessly += usize::from(all_allow && !ours);
+        }
+    }
+    assert!(needlessly * 10 < refused, "{needlessly} of {refused}");
+}
+
+#[test]
+fn rules_that_can_not_be_read_refuse() {
+    let folder = tempfile::tempdir().unwrap();
+    let (missing, rules) = (folder.path().join("missing"), folder.path().join("rules"));
+    let with = |allow: &Path, deny: &Path| is_allowed_by([allow, deny], "web-fd", &known());
+    assert!(with(&missing, &missing));
+    // A directory opens and can't be read.
+    assert!(!with(&missing, folder.path()) && !with(folder.path(), &missing));
+    std::fs::write(&rules, "ALL: 192.0.2.8\n").unwrap();
+    assert!(with(&missing, &rules));
+    std::fs::write(&rules, "#\n".repeat(1 << 19) + "ALL: ALL\n").unwrap();
+    assert!(!with(&missing, &rules), "the rule is behind what is read");
 }
 
 #[test]
@@ -92,18 +157,18 @@ fn users_are_those_that_the_host_tells() {
     ] {
         for (client, wanted) in [(&joe, of_joe), (&known(), of_nobody)] {
             let rule = format!("ALL: {pattern}");
-            assert_eq!(decide(&rule, "ALL: ALL", "web-fd", client), wanted, "{pattern}");
+            assert_eq!(allowed_for(&rule, "ALL: ALL", client), wanted, "{pattern}");
         }
     }
-    assert!(!decide("", "ALL: joe@ALL", "web-fd", &joe));
-    assert!(decide("", "ALL: ann@ALL", "web-fd", &joe));
+    assert!(!allowed_for("", "ALL: joe@ALL", &joe));
+    assert!(allowed_for("", "ALL: ann@ALL", &joe));
 }
 
 #[test]
 fn no_user_is_asked_for_unless_the_host_matches() {
     let client = Client { user: OnceCell::new(), ..known() };
-    assert!(decide("ALL: ALL@192.0.2.7", "ALL: ALL", "web-fd", &client));
-    assert!(decide("", "ALL: joe@192.0.2.8", "web-fd", &client));
+    assert!(allowed_for("ALL: ALL@192.0.2.7", "ALL: ALL", &client));
+    assert!(allowed_for("", "ALL: joe@192.0.2.8", &client));
     assert!(client.user.get().is_none());
 }
 
@@ -127,7 +192,7 @@ fn addresses_of_ipv6() {
         ("KNOWN", false),
         ("192.0.2.", false),
     ] {
-        assert_eq!(decide(&format!("ALL: {pattern}"), "ALL: ALL", "web-fd", &six), wanted, "{pattern}");
+        assert_eq!(allowed_for(&format!("ALL: {pattern}"), "ALL: ALL", &six), wanted, "{pattern}");
     }
     let mapped = Client::new("[::ffff:192.0.2.7]:1".parse().unwrap(), "[::ffff:192.0.2.1]:2".parse().unwrap());
     assert_eq!(mapped.address, known().address);
