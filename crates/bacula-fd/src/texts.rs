@@ -294,6 +294,11 @@ pub(crate) fn took_too_long(limit: Duration) -> String {
     format!("It took more than {} seconds", limit.as_secs())
 }
 
+/// Why a heavy expression can't be compiled or matched: its process is missing.
+pub(crate) fn no_guest(program: &Path, error: &str) -> String {
+    format!("The process for it, {}, can't be started: {error}", program.display())
+}
+
 /// How a running backup spends its time, in the status, on demand. The stock daemon has no such
 /// line.
 pub(crate) fn stage_times(times: &StageTimes) -> String {
@@ -432,6 +437,11 @@ pub(crate) fn expand_without_job(command: &[u8], daemon: &[u8], recipients: &[u8
 /// What is said where a destination does not take a message (reference 06 §7.7).
 pub(crate) fn delivery_error(time: i64, what: &str) -> String {
     format!("{}  Message delivery ERROR: {what}\n", short_date(time))
+}
+
+/// What was lost while this host's destinations had no reader. The stock daemon waits for it.
+pub(crate) fn texts_lost(number: u64) -> Vec<u8> {
+    format!("{number} messages or lines are lost: their reader on this host did not read.\n").into_bytes()
 }
 
 /// A file destination that can't be opened.

@@ -4,10 +4,11 @@
 //! Every wait checks its [`IsWanted`] ten times a second.
 
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -112,6 +113,18 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     // call, without memory or locks.
     unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(io::Error::from)) };
     command
+}
+
+/// Standard input of a program that gets none. On a host without `/dev/null` it is a pipe whose
+/// writer is gone: a program that can't be started for this would seem not to be there itself.
+pub fn no_input() -> Stdio {
+    let null = File::open("/dev/null").map(Stdio::from);
+    null.or_else(|_| io::pipe().map(|(end, _)| Stdio::from(end))).unwrap_or_else(|_| Stdio::inherit())
+}
+
+/// Output of a program that is not wanted: the daemon's own, on a host without `/dev/null`.
+pub fn no_output() -> Stdio {
+    File::options().write(true).open("/dev/null").map_or_else(|_| Stdio::inherit(), Stdio::from)
 }
 
 /// What happens to processes that a program has left behind.

@@ -81,7 +81,7 @@ fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
     let (name, arguments) = next.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut command = fd_os::process::command(OsStr::from_bytes(name));
     command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(fd_os::process::no_output()).stderr(fd_os::process::no_output());
     // A program that does not read must not block for ever: the time limit ends it, and with it the
     // write. The thread comes first: a program whose input ended at once would send an empty mail.
     thread::scope(|scope| {

@@ -13,6 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{ChildStdin, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -52,6 +53,8 @@ const MATCH: u8 = b'M';
 const NO: u8 = b'0';
 const YES: u8 = b'1';
 const CANNOT: u8 = b'!';
+/// The first byte of a guest.
+const READY: u8 = b'R';
 /// How options are sent.
 const IGNORE_CASE: u8 = 1;
 const NEWLINE: u8 = 2;
@@ -97,8 +100,10 @@ enum Failure {
     Refused(String),
     /// It took too long.
     Late,
-    /// It died, or could not be started.
+    /// It died.
     Gone(io::Error),
+    /// It could not be started.
+    NotStarted(io::Error),
 }
 
 impl From<io::Error> for Failure {
@@ -147,7 +152,9 @@ impl Matcher {
             _ => {
                 let number = inner.compile(until_nul, options, wanted).map_err(|failure| match failure {
                     Failure::Refused(words) => words,
-                    Failure::Unwanted | Failure::Late => RegexError::too_big().to_string(),
+                    Failure::Unwanted => RegexError::too_big().to_string(),
+                    Failure::Late => texts::took_too_long(COMPILE_LIMIT),
+                    Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
                     Failure::Gone(error) => {
                         tracing::warn!(%error, "the process that compiles expressions failed on one");
                         RegexError::too_big().to_string()
@@ -214,6 +221,7 @@ impl Expression {
                         Failure::Late => texts::took_too_long(MATCH_LIMIT),
                         Failure::Refused(_) | Failure::Gone(_) if !is_last => continue,
                         Failure::Refused(words) => words,
+                        Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
                         Failure::Gone(error) => io_error_text(&error),
                     };
                     return self.fail(text, &why);
@@ -283,13 +291,24 @@ impl Inner {
         let guest = if let Some(guest) = self.guest.take() {
             guest
         } else {
-            let mut guest = Guest::start()?;
+            let mut guest = Guest::start(wanted)?;
             for (pattern, options) in &self.expressions {
                 guest.compile(pattern, *options, wanted)?;
             }
             guest
         };
         Ok(self.guest.insert(guest))
+    }
+}
+
+/// This program. Where there is no `/proc`, it is the path by which the daemon was started.
+fn own_program() -> PathBuf {
+    let of_kernel = PathBuf::from("/proc/self/exe");
+    let is_path = |name: &PathBuf| name.is_absolute();
+    if of_kernel.exists() {
+        of_kernel
+    } else {
+        std::env::args_os().next().map(PathBuf::from).filter(is_path).unwrap_or(of_kernel)
     }
 }
 
@@ -303,15 +322,26 @@ struct Guest {
 }
 
 impl Guest {
-    fn start() -> io::Result<Self> {
-        let mut command = fd_os::process::command("/proc/self/exe");
-        command.arg0(GUEST).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut program = Program::start(&mut command, Group::Ends)?;
-        match (program.take_input(), program.take_output()) {
-            (Some(requests), Some(answers)) => {
-                Ok(Self { _program: program, requests, answers: OwnedFd::from(answers).into() })
-            }
-            _ => Err(io::ErrorKind::BrokenPipe.into()),
+    fn start(wanted: IsWanted<'_>) -> Result<Self, Failure> {
+        let mut command = fd_os::process::command(own_program());
+        command.arg0(GUEST).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(fd_os::process::no_output());
+        let mut program = Program::start(&mut command, Group::Ends).map_err(Failure::NotStarted)?;
+        let (Some(requests), Some(answers)) = (program.take_input(), program.take_output()) else {
+            return Err(Failure::NotStarted(io::ErrorKind::BrokenPipe.into()));
+        };
+        let mut guest = Self { _program: program, requests, answers: OwnedFd::from(answers).into() };
+        guest.is_ready(wanted)?;
+        Ok(guest)
+    }
+
+    /// Waits until it has bounded itself. One that ends before has not met an expression yet.
+    fn is_ready(&mut self, wanted: IsWanted<'_>) -> Result<(), Failure> {
+        let mut answers = Watched::new(&self.answers, wanted).with_patience(COMPILE_LIMIT);
+        match read_byte(&mut answers) {
+            Ok(READY) => Ok(()),
+            Ok(_) => Err(Failure::NotStarted(io::ErrorKind::InvalidData.into())),
+            Err(error) if is_unwanted(&error) => Err(Failure::Unwanted),
+            Err(error) => Err(Failure::NotStarted(error)),
         }
     }
 
@@ -410,6 +440,9 @@ pub(crate) fn serve() -> u8 {
     fd_os::locale::set_from_environment();
     let mut expressions = Vec::new();
     let (mut requests, mut answers) = (io::stdin().lock(), io::stdout().lock());
+    if answers.write_all(&[READY]).and_then(|()| answers.flush()).is_err() {
+        return 1;
+    }
     // The end of the requests is the end of the job, and so is whatever else goes wrong between two
     // processes.
     while answer(&mut expressions, &mut requests)

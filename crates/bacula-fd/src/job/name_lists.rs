@@ -6,7 +6,7 @@ use std::io::{self, PipeWriter, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -79,11 +79,17 @@ impl ListReader {
         let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
         let command = expand_job_codes(&request.argument, &codes);
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
+        let (reader, writer, errors) = match io::pipe().and_then(|(reader, to)| Ok((reader, to.try_clone()?, to))) {
+            Ok(pipe) => pipe,
+            Err(error) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
+        };
+        // As with the stock daemon what it says is taken for names, which are not found: so the
+        // job's log has it.
         let dress = |process: &mut Command| {
-            process.stdin(Stdio::null()).stdout(Stdio::piped());
+            process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
         };
         // Whatever ends the reading ends the program, too.
-        let mut child = match program::start_while(&command, &self.allowed, dress, Group::Ends, wanted) {
+        let child = match program::start_while(&command, &self.allowed, dress, Group::Ends, wanted) {
             Ok(child) => child,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(NotRun::Exec(error)) => {
@@ -94,9 +100,7 @@ impl ListReader {
             Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
             Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
         };
-        if let Some(output) = child.take_output() {
-            feed(draft, Watched::new(output, wanted))?;
-        }
+        feed(draft, Watched::new(reader, wanted))?;
         let ended = child.wait(wanted);
         if !wanted() {
             return Err(ListEnd::Unwanted);

@@ -2,9 +2,9 @@
 //! (reference 02 §10).
 
 use std::cell::Cell;
-use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use fd_messages::MessageType;
 use fd_messages::{JobCodes, expand_job_codes};
@@ -18,7 +18,7 @@ use crate::shared::job::Job;
 use fd_os::process::{Group, Watched, is_unwanted};
 
 /// Longest piece of output that makes one message, in bytes.
-const LINE_MAX: u64 = 499;
+const LINE_MAX: usize = 499;
 /// How much a script may print after the Director has gone, in bytes.
 const UNHEARD_MAX: usize = 1 << 20;
 /// Status of a program that could not even be tried.
@@ -189,22 +189,22 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
     let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
     let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
     let dress = |process: &mut Command| {
-        process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+        process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
     };
     let wanted = || watch.is_wanted();
     let child = program::start_while(command, allowed, dress, Group::Stays, &wanted).map_err(|why| match why {
         NotRun::Exec(error) if !is_unwanted(&error) => Failure::of_exec(&error),
         NotRun::Exec(_) | NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
     })?;
-    let mut output = BufReader::new(Watched::new(reader, &wanted));
-    let mut piece = Vec::new();
+    let mut output =
+        Pieces { output: BufReader::new(Watched::new(reader, &wanted)), piece: Vec::new(), may_pair: false };
     let ended = loop {
-        piece.clear();
-        match (&mut output).take(LINE_MAX).read_until(b'\n', &mut piece) {
-            Ok(0) => break child.wait(&wanted).ok(),
-            Ok(bytes) => {
-                line(piece.strip_suffix(b"\n").unwrap_or(&piece));
-                watch.printed(bytes);
+        match output.next() {
+            Ok(None) => break child.wait(&wanted).ok(),
+            Ok(Some(piece)) => {
+                // A NUL ends the text of a message.
+                line(piece.split(|byte| *byte == 0).next().unwrap_or_default());
+                watch.printed(piece.len() + 1);
             }
             Err(error) if is_unwanted(&error) => break child.end(),
             Err(error) => {
@@ -220,6 +220,43 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
             Err(Failure { status: number, error: program::describe(status) })
         }
         None => Err(Failure::not_started()),
+    }
+}
+
+/// The pieces of a program's output that make one message each: lines, however they end, and parts
+/// of lines that are too long.
+struct Pieces<R> {
+    output: R,
+    piece: Vec<u8>,
+    /// The piece before has ended with a carriage return: a line feed now is part of that end.
+    may_pair: bool,
+}
+
+impl<R: BufRead> Pieces<R> {
+    /// The next one, without its end; `None` at the end of the output.
+    fn next(&mut self) -> io::Result<Option<&[u8]>> {
+        self.piece.clear();
+        while self.piece.len() < LINE_MAX {
+            let mut rest = self.output.fill_buf()?;
+            if rest.is_empty() {
+                return Ok((!self.piece.is_empty()).then_some(&self.piece));
+            }
+            if std::mem::take(&mut self.may_pair) && rest.first() == Some(&b'\n') {
+                self.output.consume(1);
+                continue;
+            }
+            rest = rest.get(..LINE_MAX - self.piece.len()).unwrap_or(rest);
+            let end = rest.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+            let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            self.piece.extend_from_slice(text);
+            self.may_pair = end.is_some_and(|end| rest.get(end) == Some(&b'\r'));
+            let used = text.len() + usize::from(end.is_some());
+            self.output.consume(used);
+            if end.is_some() {
+                break;
+            }
+        }
+        Ok(Some(&self.piece))
     }
 }
 

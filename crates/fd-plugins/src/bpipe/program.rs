@@ -3,7 +3,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -80,7 +80,7 @@ impl Running {
             let (data, print) = io::pipe()?;
             enlarge(&data);
             never_wait(&data)?;
-            command.stdin(Stdio::null()).stdout(print).stderr(errors);
+            command.stdin(fd_os::process::no_input()).stdout(print).stderr(errors);
             Ok((Program::start(&mut command, Group::Ends)?, Data::From(data), Output::new(output)?))
         };
         Self::started(start())

@@ -29,6 +29,39 @@ fn output_comes_line_by_line_and_codes_are_expanded() {
 }
 
 #[test]
+fn each_end_of_a_line_makes_a_message_however_it_is_written() {
+    for buffer in [1, 2, 3, 4096] {
+        let text =
+            [b"10%\r50%\rdone\ndos\r\n\n\r\r\n\r\nx\nnul\0tail\n\0\n".to_vec(), vec![b'y'; 998], b"\rz".to_vec()];
+        let output = BufReader::with_capacity(buffer, io::Cursor::new(text.concat()));
+        let mut pieces = Pieces { output, piece: Vec::new(), may_pair: false };
+        let mut found = Vec::new();
+        while let Some(piece) = pieces.next().unwrap() {
+            found.push(String::from_utf8_lossy(piece).into_owned());
+        }
+        let long = "y".repeat(499);
+        let expected = [
+            "10%",
+            "50%",
+            "done",
+            "dos",
+            "",
+            "",
+            "",
+            "",
+            "x",
+            "nul\0tail",
+            "\0",
+            long.as_str(),
+            long.as_str(),
+            "",
+            "z",
+        ];
+        assert_eq!(found, expected, "{buffer}");
+    }
+}
+
+#[test]
 fn failures_have_the_stock_numbers() {
     let last = |command: &str, allowed: &[Vec<u8>]| said_by(command, allowed, false).0.pop().unwrap_or_default();
     assert_eq!(

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use fd_messages::split_arguments;
@@ -171,7 +171,7 @@ impl Helper {
                     process.env(name, value);
                 }
             }
-            process.stdin(Stdio::null()).stdout(writer).stderr(errors);
+            process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
         };
         let started = program::start_words_while(command, words, &self.allowed, dress, Group::Ends, wanted);
         let child = match started {
