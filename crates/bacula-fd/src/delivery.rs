@@ -3,3 +3,4 @@
 
 pub(crate) mod local;
 pub(crate) mod programs;
+pub(crate) mod writer;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::delivery::writer::Writer;
 use crate::shared::daemon::Daemon;
 use crate::shared::pulses::GRACE;
 
@@ -30,6 +31,9 @@ impl Probe {
         self.daemon.supervisor.prove_alive();
         let now = Instant::now();
         let mut stuck = self.daemon.pulses.overdue(now);
+        if !Writer::of_the_process().is_alive() {
+            stuck.push("host log".to_owned());
+        }
         let mut seen = Vec::new();
         for job in self.daemon.supervisor.running_jobs() {
             // The cancel wakes the threads of a job that is to end.

@@ -28,9 +28,17 @@ const ENDING: [Signal; 13] = [
     Signal::SIGSTKFLT,
     Signal::SIGPWR,
 ];
-/// Signals that are taken and do nothing. There is no reload.
-const IGNORED: [Signal; 6] =
-    [Signal::SIGHUP, Signal::SIGCONT, Signal::SIGPROF, Signal::SIGWINCH, Signal::SIGPIPE, Signal::SIGUSR2];
+/// Signals that are taken and do nothing. There is no reload. With SIGXFSZ out of the way, a file
+/// that grows beyond the limit of the process is the error of a write, and no end of the daemon.
+const IGNORED: [Signal; 7] = [
+    Signal::SIGHUP,
+    Signal::SIGCONT,
+    Signal::SIGPROF,
+    Signal::SIGWINCH,
+    Signal::SIGPIPE,
+    Signal::SIGUSR2,
+    Signal::SIGXFSZ,
+];
 
 impl Signals {
     /// Blocks the signals in this thread and all that it starts later, so that only [`Self::wait`]
@@ -69,6 +77,68 @@ impl Signals {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What becomes of the daemon at a signal whose default is the end of the process.
+    #[derive(PartialEq, Debug)]
+    enum Effect {
+        /// It ends in good order.
+        Ends,
+        /// It goes on.
+        GoesOn,
+        /// It ends at once: the kernel says so, or the process can't be trusted any more.
+        Dies,
+        /// None by default.
+        None,
+    }
+
+    #[test]
+    fn each_signal_that_would_end_a_process_has_an_effect_that_is_meant() {
+        use Signal as S;
+        for signal in S::iterator() {
+            let meant = match signal {
+                S::SIGTERM | S::SIGINT | S::SIGQUIT | S::SIGUSR1 | S::SIGALRM | S::SIGIO
+                | S::SIGVTALRM | S::SIGSTKFLT | S::SIGPWR
+                // The default of these four is to stop the process, or nothing. As in the stock
+                // daemon they end it.
+                | S::SIGTSTP | S::SIGTTIN | S::SIGTTOU | S::SIGURG => {
+                    Effect::Ends
+                }
+                S::SIGHUP | S::SIGPIPE | S::SIGPROF | S::SIGUSR2 | S::SIGXFSZ | S::SIGCONT | S::SIGWINCH => {
+                    Effect::GoesOn
+                }
+                // A fault in its memory or its code; an order that can't be refused; a limit that
+                // was set for it to end.
+                S::SIGILL | S::SIGTRAP | S::SIGABRT | S::SIGBUS | S::SIGFPE | S::SIGSEGV | S::SIGSYS | S::SIGKILL
+                | S::SIGXCPU => Effect::Dies,
+                S::SIGCHLD | S::SIGSTOP => Effect::None,
+                _ => panic!("{signal} is new"),
+            };
+            let is = match (ENDING.contains(&signal), IGNORED.contains(&signal)) {
+                (true, false) => Effect::Ends,
+                (false, true) => Effect::GoesOn,
+                (false, false) if matches!(signal, S::SIGCHLD | S::SIGSTOP) => Effect::None,
+                (false, false) => Effect::Dies,
+                (true, true) => panic!("{signal} is in both lists"),
+            };
+            assert_eq!(is, meant, "{signal}");
+        }
+    }
+
+    #[test]
+    fn a_file_beyond_the_limit_is_the_error_of_a_write() {
+        use nix::sys::resource::{Resource, getrlimit, setrlimit};
+        use std::io::Write as _;
+        // The limit is that of the process: it is higher than what other tests write.
+        const LIMIT: u64 = 1 << 40;
+        let _signals = Signals::install().unwrap();
+        let (_, hard) = getrlimit(Resource::RLIMIT_FSIZE).unwrap();
+        setrlimit(Resource::RLIMIT_FSIZE, LIMIT, hard).unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let written = std::os::unix::fs::FileExt::write_at(&file, b"x", LIMIT);
+        setrlimit(Resource::RLIMIT_FSIZE, hard, hard).unwrap();
+        let error = written.and_then(|_| (&file).flush()).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(Errno::EFBIG as i32));
+    }
 
     #[test]
     fn an_ending_signal_is_seen_and_others_are_not() {

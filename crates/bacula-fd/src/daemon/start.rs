@@ -32,7 +32,7 @@ use crate::daemon::privileges::drop_privileges;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
 use crate::daemon::signals::Signals;
-use crate::delivery::local;
+use crate::delivery::writer::Writer;
 use crate::job::snapshots::left;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
@@ -78,9 +78,10 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     // The configuration holds passwords.
     fd_os::wiping::wipe_what_this_thread_frees();
     fd_os::locale::set_from_environment();
-    match start(&cli) {
-        Ok(status) | Err(Ended(status)) => ExitCode::from(status),
-    }
+    let (Ok(status) | Err(Ended(status))) = start(&cli);
+    // The last lines of the log.
+    Writer::of_the_process().flush();
+    ExitCode::from(status)
 }
 
 /// The daemon can't go on; the reason was printed.
@@ -338,6 +339,8 @@ fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Resu
         }
         if tries == 1 {
             let text = texts::cannot_bind(address.port(), &error, true);
+            let own = &daemon.config().file_daemon.name;
+            print(&mut io::stdout(), &texts::daemon_line(own, MessageType::Warning, "bnet_server.c:131", &text));
             daemon.supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
         if let Some(manager) = manager {
@@ -358,8 +361,7 @@ fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<i32>>) -> Result<
     // Its thread has said why it hears no more.
     let number = signals.recv().map_err(|_gone| Ended(1))?;
     let text = texts::shutting_down(&daemon.config().file_daemon.name);
-    // A host without a log daemon ends all the same.
-    let _logged = local::syslog(MessageType::Error.number(), &text);
+    daemon.supervisor.log_on_host(MessageType::Error, text);
     Ok(u8::try_from(number).unwrap_or(1))
 }
 

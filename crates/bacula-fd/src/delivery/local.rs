@@ -9,12 +9,15 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use fd_config::{Destination, DestinationKind, Messages};
 use fd_messages::MessageType;
 use fd_messages::split_arguments;
 
 use crate::delivery::programs::{Content, ProgramQueue, ProgramRun};
+use crate::delivery::writer::Writer;
 use crate::print::message_as_json;
 use crate::security::own_file::{self, Writing};
 use crate::{clock, texts};
@@ -78,11 +81,20 @@ impl LocalDestinations {
                 DestinationKind::Operator => self.tell_operator(&destination, dated.clone(), job),
                 DestinationKind::Director | DestinationKind::Console | DestinationKind::Catalog => Ok(()),
             };
-            if let Err(error) = delivered {
+            if delivered.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
+                // There is nothing to be said where nothing is read.
+                Writer::of_the_process().lose();
+            } else if let Err(error) = delivered {
                 let path = String::from_utf8_lossy(&destination.place).into_owned();
                 undelivered(&texts::open_failed(&path, &fd_os::io_error_text(&error)));
             }
         }
+    }
+
+    /// Says how many texts were lost because their reader did not read.
+    pub(crate) fn deliver_lost(&mut self, lost: u64) {
+        let line = texts::daemon_line(&self.name, MessageType::Warning, "", &texts::texts_lost(lost));
+        self.deliver(MessageType::Warning.number(), clock::seconds(), &line, None);
     }
 
     /// A session ended: files are closed, and the next message opens them anew (log rotation,
@@ -206,8 +218,20 @@ const fn level(type_number: u8) -> &'static str {
 
 /// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log
 /// daemon is no error.
+///
+/// # Errors
+/// The system's; [`io::ErrorKind::WouldBlock`] where the log daemon does not read. For the writer's
+/// thread only: that is waited for.
 pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
+    syslog_at(Path::new("/dev/log"), type_number, text)
+}
+
+/// The log daemon did not read the last time.
+static LOG_STANDS: AtomicBool = AtomicBool::new(false);
+
+fn syslog_at(place: &Path, type_number: u8, text: &[u8]) -> io::Result<()> {
     const DAEMON: u8 = 3 << 3;
+    const PATIENCE: Duration = Duration::from_secs(1);
     let priority = match type_number {
         1 | 12 => 3,
         4 | 5 | 6 | 15 => 5,
@@ -217,13 +241,20 @@ pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
         return Ok(());
     }
     let socket = UnixDatagram::unbound()?;
-    if socket.connect("/dev/log").is_err() {
+    if socket.connect(place).is_err() {
         return Ok(());
+    }
+    if LOG_STANDS.load(Ordering::Relaxed) {
+        socket.set_nonblocking(true)?;
+    } else {
+        socket.set_write_timeout(Some(PATIENCE))?;
     }
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         for piece in line.chunks(1023) {
             let head = format!("<{}>bacula-fd: ", DAEMON | priority);
-            socket.send(&[head.as_bytes(), piece].concat())?;
+            let sent = socket.send(&[head.as_bytes(), piece].concat());
+            LOG_STANDS.store(sent.is_err(), Ordering::Relaxed);
+            sent?;
         }
     }
     Ok(())

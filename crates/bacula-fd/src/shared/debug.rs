@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
+use crate::delivery::writer::Writer;
 use crate::print::print;
 use crate::security::own_file;
 use crate::texts;
@@ -212,8 +213,11 @@ impl Debug {
             }
         }
         drop(place);
-        // Without standard error the line is lost.
-        let _unread = io::stderr().lock().write_all(line);
+        let line = line.to_vec();
+        Writer::of_the_process().hand_over(move || {
+            // Without standard error the line is lost.
+            let _unread = io::stderr().lock().write_all(&line);
+        });
     }
 
     fn place(&self) -> MutexGuard<'_, Place> {

@@ -3,13 +3,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use fd_config::Config;
+use fd_config::{Config, Destination};
 use fd_messages::MessageType;
 
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
+use crate::delivery::writer::Writer;
 use crate::shared::job::{Job, JobKind};
 use crate::shared::past_jobs::{PastJobs, Seen, is_good};
 use crate::shared::plugins::Plugged;
@@ -65,7 +67,8 @@ pub(crate) struct Supervisor {
     past: Mutex<PastJobs>,
     seen: AtomicI64,
     waiting: Mutex<Vec<DaemonMessage>>,
-    local: Mutex<LocalDestinations>,
+    /// Locked by the writer of the process only.
+    local: Arc<Mutex<LocalDestinations>>,
 }
 
 impl Supervisor {
@@ -87,7 +90,7 @@ impl Supervisor {
             past: Mutex::new(past),
             seen: AtomicI64::new(seen),
             waiting: Mutex::default(),
-            local: Mutex::new(local),
+            local: Arc::new(Mutex::new(local)),
         }
     }
 
@@ -183,8 +186,7 @@ impl Supervisor {
     /// the next Director's session (reference 01 §16.4).
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
-        // A host without a log daemon keeps its messages in the destinations.
-        let _logged = local::syslog(kind.number(), &line);
+        self.log_on_host(kind, line);
         let mut waiting = lock(&self.waiting);
         if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
             last.times = last.times.saturating_add(1);
@@ -193,10 +195,19 @@ impl Supervisor {
         }
     }
 
+    /// Writes a line to the host's log. A host without a log daemon keeps its messages in the
+    /// destinations.
+    pub(crate) fn log_on_host(&self, kind: MessageType, line: Vec<u8>) {
+        self.in_order(move |_| {
+            let _logged = local::syslog(kind.number(), &line);
+        });
+    }
+
     /// Says something about the daemon itself, at once and on this host only.
     pub(crate) fn announce(&self, kind: MessageType, place: &str, text: &[u8]) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, text);
         self.deliver_locally(kind.number(), clock::seconds(), &line, None);
+        Writer::of_the_process().flush();
     }
 
     /// Says something in the form of a job's message, under number 0, on this host only.
@@ -230,17 +241,63 @@ impl Supervisor {
 
     /// Writes a line to this host's destinations; `job` is for the operator's command.
     pub(crate) fn deliver_locally(&self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
-        lock(&self.local).deliver(type_number, time, line, job);
+        let destinations = &self.config.file_daemon.messages.destinations;
+        let takes = |destination: &&Destination| destination.types.contains(type_number);
+        if !destinations.iter().any(|destination| takes(&destination)) {
+            return;
+        }
+        // What a command's codes stand for is known here only.
+        let commands: Option<Vec<_>> = job.map(|expand| {
+            let with_command = destinations.iter().filter(takes).filter_map(|destination| {
+                destination.command.as_ref().map(|command| (command.clone(), destination.place.clone()))
+            });
+            with_command.map(|(command, place)| (expand(&command, &place), command, place)).collect()
+        });
+        let line = line.to_vec();
+        self.in_order(move |local| {
+            let expanded = commands.map(|commands| {
+                move |command: &[u8], place: &[u8]| {
+                    let it = commands.iter().find(|(_, of, at)| of == command && at == place);
+                    it.map(|(expanded, ..)| expanded.clone()).unwrap_or_default()
+                }
+            });
+            local.deliver(type_number, time, &line, expanded.as_ref().map(|expand| expand as &Expand<'_>));
+        });
     }
 
-    /// The daemon ends: the last mail is sent.
+    /// The daemon ends: the last mail is sent, unless this host's destinations have no reader.
     pub(crate) fn finish_local(&self) {
-        lock(&self.local).finish();
+        let (done, is_done) = sync_channel(1);
+        let is_reading = Writer::of_the_process().flush();
+        let taken = self.in_order(move |local| {
+            local.finish();
+            // The daemon waits for it.
+            let _ended = done.send(());
+        });
+        if is_reading && taken {
+            let _finished = is_done.recv();
+        }
     }
 
-    /// A session ended: file destinations are closed until the next message.
+    /// A session ended: file destinations are closed until the next message. What the session had
+    /// to say is written, if that takes no longer than a moment.
     pub(crate) fn close_local(&self) {
-        lock(&self.local).close();
+        self.in_order(LocalDestinations::close);
+        Writer::of_the_process().flush();
+    }
+
+    /// Does something with this host's destinations, behind all that was to be done before; `false`
+    /// if it is lost.
+    fn in_order(&self, work: impl FnOnce(&mut LocalDestinations) + Send + 'static) -> bool {
+        let local = Arc::clone(&self.local);
+        Writer::of_the_process().hand_over(move || {
+            let mut local = lock(&local);
+            let lost = Writer::of_the_process().take_lost();
+            if lost > 0 {
+                local.deliver_lost(lost);
+            }
+            work(&mut local);
+        })
     }
 }
 

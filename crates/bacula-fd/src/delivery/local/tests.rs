@@ -67,3 +67,20 @@ fn a_file_begins_anew_with_each_session_and_an_appended_one_does_not() {
     assert_eq!((lines("file"), lines("append")), (1, 2));
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+#[test]
+fn a_log_daemon_that_does_not_read_is_waited_for_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("log");
+    let reader = UnixDatagram::bind(&place).unwrap();
+    // Each of them would wait for ever, or a second: there are minutes of them.
+    let sent = (0..1000).filter(|_| syslog_at(&place, MessageType::Info.number(), b"text\n").is_ok()).count();
+    assert!((1..1000).contains(&sent), "{sent}");
+    let mut text = [0; 100];
+    let length = reader.recv(&mut text).unwrap();
+    assert_eq!(&text[..length], b"<30>bacula-fd: text");
+    syslog_at(&place, MessageType::Info.number(), b"it reads again\n").unwrap();
+    drop(reader);
+    std::fs::remove_file(&place).unwrap();
+    syslog_at(&place, MessageType::Info.number(), b"there is none\n").unwrap();
+}
