@@ -3,6 +3,7 @@
 //! - `host`: counters of the kernel, and what they say about an interval;
 //! - `governor`: decides from interval to interval how much is given away, and why;
 //! - `budget`: how much a job can give away and still be faster than one thread;
+//! - `memory`: what all backups of the daemon have together;
 //! - `courtesy`: the daemon's backups, their threads, and the one thread that looks.
 //!
 //! The threads of a job ask for their share in `pipeline/pace.rs`. They have a low priority from
@@ -15,3 +16,4 @@ pub(crate) mod budget;
 pub(crate) mod courtesy;
 pub(crate) mod governor;
 pub(crate) mod host;
+pub(crate) mod memory;

@@ -5,7 +5,7 @@
 //! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for
 //!   them;
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
-//! - `memory`, `wiping`: the allocator;
+//! - `memory`, `wiping`: the allocator; `memory_limit`: what the process can have;
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
 //! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
@@ -17,6 +17,7 @@ pub mod local_time;
 pub mod locale;
 pub mod low_water;
 pub mod memory;
+pub mod memory_limit;
 pub mod page_cache;
 pub mod priority;
 pub mod process;

@@ -40,6 +40,10 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
         settings.reading_depth.map_or(plan.reading_depth.max(plan.workers), |depth| depth.get().into());
     if let Some(memory) = settings.memory {
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
+    } else {
+        let share = daemon.job_memory.take();
+        plan.memory_budget = share.bytes();
+        plan.memory_share = Some(Arc::new(share));
     }
     plan.host_share = HostShare { nice: settings.nice, io: settings.io_priority, max_load: settings.max_load };
     plan.courtesy = Some(Arc::clone(&daemon.courtesy));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use fd_backup::{Courtesy, Manners, Protection};
+use fd_backup::{Courtesy, Manners, MemoryBudget, Protection};
 use fd_config::{Config, JobManners, RestoreCommands, Settings, Tls};
 use fd_plugins::Plugin;
 use fd_session::Need;
@@ -47,6 +47,8 @@ pub(crate) struct Daemon {
     pub settings: Settings,
     /// Makes backups give way to what else the host does.
     pub courtesy: Arc<Courtesy>,
+    /// The memory of all backups.
+    pub job_memory: Arc<MemoryBudget>,
     plugins: Mutex<Vec<Arc<dyn Plugin>>>,
     /// What plugins may ask about the daemon.
     pub facts: Arc<DaemonFacts>,
@@ -108,6 +110,7 @@ impl Daemon {
             certificates,
             settings,
             courtesy,
+            job_memory: MemoryBudget::of(fd_os::memory_limit::memory()),
             plugins: Mutex::new(plugins),
             facts: Arc::new(facts),
             state_file,

@@ -8,7 +8,6 @@ use fd_crypto::processor::Processor;
 use fd_fileset::FileSet;
 use fd_plugins::{JobFacts, JobPlugins, NoFacts};
 use fd_walk::WalkSettings;
-use rustix::system::sysinfo;
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
@@ -16,6 +15,7 @@ use crate::digests::signature_file::SignatureFile;
 #[cfg(test)]
 use crate::jobs::schedule::Schedule;
 use crate::manners::courtesy::Courtesy;
+use crate::manners::memory::MemoryShare;
 use crate::pipeline::pace::HostShare;
 use crate::plugins::changes::{LateChanges, LateIncludes};
 use crate::plugins::host::Surroundings;
@@ -39,6 +39,8 @@ pub struct BackupPlan {
     /// About the most memory in bytes for finished records that are not sent yet. A long job on a
     /// fast disk uses all of it.
     pub memory_budget: usize,
+    /// Where it comes from: it goes back with the plan.
+    pub memory_share: Option<Arc<MemoryShare>>,
     /// Whether frames are compressed with LZ4 where that pays (reference 01 §4.1).
     pub comm_compression: bool,
     /// FileIndex of the last file that an incomplete job has sent already; 0 for a new job.
@@ -71,7 +73,7 @@ pub struct BackupPlan {
 }
 
 impl BackupPlan {
-    /// A plan with the stock daemon's values, and with memory and workers for this host.
+    /// A plan with the stock daemon's values, and with workers for this host.
     pub fn new(fileset: Arc<FileSet>, walk: WalkSettings) -> Self {
         Self {
             fileset,
@@ -80,7 +82,8 @@ impl BackupPlan {
             network_buffer: 0,
             workers: default_workers(),
             reading_depth: READING_DEPTH,
-            memory_budget: default_memory(),
+            memory_budget: USUAL_MEMORY,
+            memory_share: None,
             comm_compression: false,
             files_before: 0,
             max_job_errors: 1000,
@@ -123,6 +126,8 @@ pub(crate) fn block_len(network_buffer: usize) -> usize {
     }
 }
 
+/// Of a job alone, bytes.
+const USUAL_MEMORY: usize = 48 << 20;
 /// Enough for 10,000 files a second where an operation takes 2 ms.
 const READING_DEPTH: usize = 64;
 
@@ -131,16 +136,6 @@ fn default_workers() -> usize {
     // Computed once: it costs a dozen system calls.
     static WORKERS: OnceLock<usize> = OnceLock::new();
     *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4))
-}
-
-/// A 32nd of the host's memory, from 8 to 48 MiB. With less, large files that are read at the same
-/// time are seldom digested together: 63 % of the benchmark's at 24 MiB, 90 % at 48.
-fn default_memory() -> usize {
-    const LEAST: usize = 8 << 20;
-    const MOST: usize = 48 << 20;
-    let host = sysinfo();
-    let unit = usize::try_from(host.mem_unit).unwrap_or(1);
-    usize::try_from(host.totalram / 32).unwrap_or(MOST).saturating_mul(unit).clamp(LEAST, MOST)
 }
 
 /// Takes the frames of a job. Called on the thread of [`crate::run()`], which owns the connection.
