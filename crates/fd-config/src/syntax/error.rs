@@ -102,12 +102,38 @@ impl fmt::Display for SyntaxError {
                 *value = texts::HIDDEN.into();
             }
         }
+        let line = self.place.as_ref().map_or(&[][..], |place| &place.source_line);
+        let behind = secret_from(line).and_then(|from| line.get(from..)).unwrap_or_default();
+        for value in &mut values {
+            let is_word = value.iter().any(u8::is_ascii_alphanumeric);
+            if is_word && behind.windows(value.len()).any(|part| part == value) {
+                *value = texts::HIDDEN.into();
+            } else if let Some(from) = secret_from(value) {
+                value.truncate(from);
+                value.extend_from_slice(texts::HIDDEN.as_bytes());
+            }
+        }
         let text = fill(self.text.template, &values);
         f.write_str(String::from_utf8_lossy(&text).trim_end())
     }
 }
 
 impl core::error::Error for SyntaxError {}
+
+/// Where the secret in a text begins: behind the name of the directive that has one, however it is
+/// written (reference 06 §1.4: neither case nor blanks count). What is wrong with the line, and
+/// whether it belongs to another directive, does not matter.
+pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
+    const NAME: &[u8] = b"password";
+    let letters: Vec<(usize, u8)> = text
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| !byte.is_ascii_whitespace())
+        .map(|(at, byte)| (at, byte.to_ascii_lowercase()))
+        .collect();
+    let is_name = |part: &&[(usize, u8)]| part.iter().map(|(_, byte)| byte).eq(NAME);
+    letters.windows(NAME.len()).find(is_name)?.last().map(|(at, _)| at + 1)
+}
 
 /// Puts the values in the places of `%s`.
 pub(crate) fn fill(template: &str, values: &[Vec<u8>]) -> Vec<u8> {

@@ -16,6 +16,7 @@ use zeroize::Zeroizing;
 
 use super::case::{Case, Read};
 use super::*;
+use crate::daemon::host::Host;
 use crate::diagnose::finding::State;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::rights::Rights;
@@ -293,10 +294,27 @@ fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
 fn no_finding_about_a_line_has_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bacula-fd.conf");
-    for line in ["Password = \"s3cret\" x", "Password = s3cret = y", "Passwort = s3cret", "Password = \"s3cret"] {
+    for line in [
+        "Password = \"s3cret\" x",
+        "Password = s3cret = y",
+        "Passwort = s3cret",
+        "Password = \"s3cret",
+        "Password \"s3cret\"",
+        "Password s3cret",
+        "pass WORD s3cret",
+        "Password = @s3cret",
+        "Password = {s3cret}",
+        "Address = \"x; Password = s3cret",
+        "Password = s3cret; Foo = x",
+        "Password = \"s3cret\"; TLS Enable = s3cret",
+        "Foo = x; Password = s3cret",
+        "TLS Enable = maybe Password = s3cret",
+    ] {
         std::fs::write(&file, format!("Director {{\n Name = d\n {line}\n}}\n")).unwrap();
         let (findings, read) = configuration::read(file.as_os_str(), &Patience::new());
         assert!(read.is_none() && states(&findings) == [State::Fault], "{line}: {findings:?}");
         assert!(!format!("{findings:?}").contains("s3cret"), "{line}: {findings:?}");
+        let error = fd_config::parse(file.as_os_str().as_encoded_bytes(), &mut Host).unwrap_err();
+        assert!(!error.explanation().contains("s3cret"), "{line}: {}", error.explanation());
     }
 }
