@@ -1,9 +1,11 @@
 //! Connecting to a Storage Daemon or a Director, with retries (reference 01 §18.4).
 
+use std::cell::Cell;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
+use dns_lookup::AddrInfoHints;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
@@ -15,6 +17,9 @@ use crate::{Channel, ConnectError, Limits, Peer, texts};
 const STEP: Duration = Duration::from_millis(200);
 /// After the first warning about a failed try, the next ones are this far apart.
 const WARN_EVERY: Duration = Duration::from_secs(300);
+
+/// An address that has not answered for so long is worth a message.
+const SILENCE: Duration = Duration::from_secs(5);
 
 /// The peer of a connection, and how to connect.
 #[derive(Clone, Debug)]
@@ -39,8 +44,8 @@ pub trait ConnectWatch {
     /// Whether to stop; asked several times a second.
     fn cancelled(&self) -> bool;
 
-    /// A try failed and there will be another; `text` is for a warning. Not called at the first
-    /// failure.
+    /// A try failed and there will be another, or an address does not answer; `text` is for a
+    /// warning. Not called at the first failure.
     fn retrying(&self, text: &str);
 }
 
@@ -51,7 +56,7 @@ impl Channel {
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(plan: &ConnectPlan, limits: Limits, watch: &dyn ConnectWatch) -> Result<Self, ConnectError> {
-        let stream = Attempt { plan, watch, start: Instant::now() }.run()?;
+        let stream = Attempt { plan, watch, start: Instant::now(), told_of_silence: Cell::new(false) }.run()?;
         Self::over(stream, plan.peer.clone(), limits)
             .map_err(|source| ConnectError::Unreachable { peer: plan.peer.clone(), source })
     }
@@ -61,11 +66,24 @@ impl Channel {
 fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
     let found =
         (host, port).to_socket_addrs().map_err(|source| ConnectError::Resolve { host: host.to_owned(), source })?;
-    let addresses = in_order(found);
+    let mut addresses = in_order(found);
+    if !addresses.iter().any(SocketAddr::is_ipv4) && host.parse::<IpAddr>().is_err() {
+        // Asked for IPv4 alone, the C library takes `::1` of `/etc/hosts` for 127.0.0.1, where a
+        // daemon of that host may listen; so the stock daemon reaches it.
+        addresses.extend(in_order(ipv4_of(host, port)));
+    }
     if addresses.is_empty() {
         return Err(ConnectError::Resolve { host: host.to_owned(), source: Errno::ADDRNOTAVAIL.into() });
     }
     Ok(addresses)
+}
+
+/// The addresses of IPv4 of a host; that there are none is no error.
+fn ipv4_of(host: &str, port: u16) -> Vec<SocketAddr> {
+    const AF_INET: i32 = 2;
+    let hints = AddrInfoHints { address: AF_INET, ..AddrInfoHints::default() };
+    let found = dns_lookup::getaddrinfo(Some(host), None, Some(hints)).into_iter().flatten().flatten();
+    found.map(|info| SocketAddr::new(info.sockaddr.ip(), port)).collect()
 }
 
 fn in_order(found: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
@@ -83,6 +101,8 @@ struct Attempt<'a> {
     plan: &'a ConnectPlan,
     watch: &'a dyn ConnectWatch,
     start: Instant,
+    /// The caller knows that an address does not answer.
+    told_of_silence: Cell<bool>,
 }
 
 impl Attempt<'_> {
@@ -101,7 +121,8 @@ impl Attempt<'_> {
             }
             if failures >= 2 && warned.is_none_or(|warned| warned.elapsed() >= WARN_EVERY) {
                 warned = Some(Instant::now());
-                self.watch.retrying(&texts::retrying(&self.plan.peer, &error));
+                let tried = if self.plan.peer.host.parse::<IpAddr>().is_ok() { &[] } else { addresses.as_slice() };
+                self.watch.retrying(&texts::retrying(&self.plan.peer, &error, tried));
             }
             self.pause()?;
             if self.left().is_zero() {
@@ -155,8 +176,12 @@ impl Attempt<'_> {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INPROGRESS) => {}
             Err(error) => return Ok(Err(error)),
         }
+        let begun = Instant::now();
         loop {
             self.still_wanted()?;
+            if begun.elapsed() >= SILENCE && !self.told_of_silence.replace(true) {
+                self.watch.retrying(&texts::silent(&self.plan.peer, *address));
+            }
             let step = self.left().min(STEP);
             if step.is_zero() {
                 // The stock daemon's timer interrupts its connect here.

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::net::SocketAddr;
 
 use fd_bsock::{FrameError, MAX_PAYLOAD};
 use fd_os::{error_text, io_error_text};
@@ -113,10 +114,19 @@ impl fmt::Display for ConnectError {
     }
 }
 
-/// The warning between two tries.
-pub(crate) fn retrying(peer: &Peer, error: &io::Error) -> String {
+/// The warning between two tries. The stock daemon does not say which addresses of a name it has
+/// tried.
+pub(crate) fn retrying(peer: &Peer, error: &io::Error, tried: &[SocketAddr]) -> String {
     let (who, host, port, cause) = (peer.kind.name(), &peer.host, peer.port, io_error_text(error));
-    format!("Could not connect to {who} on {host}:{port}. ERR={cause}\nRetrying ...\n")
+    let addresses: Vec<_> = tried.iter().map(|address| address.ip().to_string()).collect();
+    let tried = if tried.is_empty() { String::new() } else { format!("Addresses tried: {}\n", addresses.join(", ")) };
+    format!("Could not connect to {who} on {host}:{port}. ERR={cause}\nRetrying ...\n{tried}")
+}
+
+/// The warning while an address does not answer. The stock daemon has none.
+pub(crate) fn silent(peer: &Peer, address: SocketAddr) -> String {
+    let (who, host, port) = (peer.kind.name(), &peer.host, peer.port);
+    format!("{who} on {host}:{port}: {} does not answer. Waiting ...\n", address.ip())
 }
 
 /// TLS was asked for on a connection that cannot start it.

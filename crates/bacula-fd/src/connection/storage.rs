@@ -42,24 +42,18 @@ pub(crate) enum Arrival {
     EndOfData,
 }
 
-/// The warnings of a slow connect, to be said when it has ended: as in the stock daemon they come
-/// with the next message.
-#[derive(Debug)]
+/// A slow connect: whether it is still wanted, and its warnings, which are said at once. The stock
+/// daemon's come with the next message: until then the job seems to hang.
 pub(crate) struct Patience<'j> {
     job: &'j Job,
     director: Canceller,
-    warnings: RefCell<Vec<String>>,
+    warn: RefCell<&'j mut dyn FnMut(&str)>,
 }
 
 impl<'j> Patience<'j> {
     /// Connecting on behalf of `job`, as long as its Director is there.
-    pub(crate) const fn new(job: &'j Job, director: Canceller) -> Self {
-        Self { job, director, warnings: RefCell::new(Vec::new()) }
-    }
-
-    /// The warnings.
-    pub(crate) fn into_warnings(self) -> Vec<String> {
-        self.warnings.into_inner()
+    pub(crate) const fn new(job: &'j Job, director: Canceller, warn: &'j mut dyn FnMut(&str)) -> Self {
+        Self { job, director, warn: RefCell::new(warn) }
     }
 }
 
@@ -69,7 +63,7 @@ impl ConnectWatch for Patience<'_> {
     }
 
     fn retrying(&self, text: &str) {
-        self.warnings.borrow_mut().push(text.to_owned());
+        (self.warn.borrow_mut())(text);
     }
 }
 

@@ -132,11 +132,9 @@ impl Conversation<'_> {
             keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
             send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
         };
-        let patience = Patience::new(job, self.channel.canceller());
-        let dialled = storage::connect(&plan, &patience);
-        for warning in patience.into_warnings() {
-            self.say(MessageType::Warning, &texts::STORAGE_RETRYING.of(&warning));
-        }
+        let director = self.channel.canceller();
+        let mut warn = |warning: &str| self.say(MessageType::Warning, &texts::STORAGE_RETRYING.of(warning));
+        let dialled = storage::connect(&plan, &Patience::new(job, director, &mut warn));
         match dialled {
             Ok(channel) => Some(channel),
             Err(error) => {

@@ -124,3 +124,53 @@ fn addresses_of_ipv6_come_first_and_once() {
         Err(_) => skip::part("localhost has no address here"),
     }
 }
+
+#[test]
+fn a_name_s_addresses_are_in_the_warning() {
+    let port = dead_port();
+    let mut plan = plan(port, Duration::from_millis(100));
+    let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
+    if !hosts.contains("localhost") {
+        return skip::part("localhost has no address here");
+    }
+    plan.peer.host = "localhost".to_owned();
+    let watch = Watch::default();
+    let refused = Channel::connect(&plan, Limits::default(), &watch);
+    assert!(refused.is_err());
+    let warnings = watch.warnings.borrow();
+    let tried = warnings[0].lines().last().unwrap();
+    assert!(tried.starts_with("Addresses tried: ") && tried.contains("127.0.0.1"), "{warnings:?}");
+}
+
+#[test]
+fn an_address_that_does_not_answer_is_told() {
+    // A listener whose queue is full drops what comes.
+    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let fill: Vec<_> = (0..4)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.set_nonblocking(true).unwrap();
+            let _connects = socket.connect(&address.into());
+            socket
+        })
+        .collect();
+    struct Ends(RefCell<Vec<String>>);
+    impl ConnectWatch for Ends {
+        fn cancelled(&self) -> bool {
+            !self.0.borrow().is_empty()
+        }
+        fn retrying(&self, text: &str) {
+            self.0.borrow_mut().push(text.to_owned());
+        }
+    }
+    let watch = Ends(RefCell::default());
+    let connected = Channel::connect(&plan(address.port(), Duration::from_secs(600)), Limits::default(), &watch);
+    assert!(matches!(connected, Err(ConnectError::Cancelled { .. })), "{connected:?}");
+    let port = address.port();
+    let told = format!("Storage daemon on 127.0.0.1:{port}: 127.0.0.1 does not answer. Waiting ...\n");
+    assert_eq!(*watch.0.borrow(), [told]);
+    drop(fill);
+}
