@@ -79,6 +79,9 @@ pub(crate) enum Met {
     Again,
     /// It is another one.
     Later(LinkSlot),
+    /// Device and inode are those of the first name, but not the size or the times: the file has
+    /// changed meanwhile, or it is another file.
+    Doubtful(LinkSlot),
     /// The table is full (about 50 million inodes): the name is a file of its own.
     Untracked,
 }
@@ -96,10 +99,15 @@ impl LinkTable {
         let slot = |number| LinkSlot { arena: Arc::clone(&self.arena), number };
         match arena.find(stat.dev, stat.ino) {
             Some(number) => {
-                let same = arena.record(number).is_some_and(|record| arena.is_path(record, path));
-                if same { Met::Again } else { Met::Later(slot(number)) }
+                let Some(record) = arena.record(number) else { return Met::Untracked };
+                let is_alike = record.traits == arena.traits(stat);
+                match arena.is_path(record, path) {
+                    true => Met::Again,
+                    false if is_alike => Met::Later(slot(number)),
+                    false => Met::Doubtful(slot(number)),
+                }
             }
-            None => arena.add(stat.dev, stat.ino, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
+            None => arena.add(stat, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
         }
     }
 }
@@ -129,6 +137,8 @@ struct Record {
     /// The digest: a byte for its kind, then its bytes.
     digest: u32,
     state: Mark,
+    /// See [`Arena::traits`].
+    traits: [u8; 3],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,12 +161,19 @@ impl Arena {
         self.numbers.find(hash, |number| self.record(*number).is_some_and(is_it)).copied()
     }
 
+    /// What all names of an inode show, as a number that fits into a record.
+    fn traits(&self, stat: &Stat) -> [u8; 3] {
+        let [one, two, three, ..] = self.hasher.hash_one((stat.size, stat.mtime, stat.ctime)).to_ne_bytes();
+        [one, two, three]
+    }
+
     fn device(&self, dev: u64) -> Option<u32> {
         self.devices.iter().position(|known| *known == dev).and_then(|at| u32::try_from(at).ok())
     }
 
     /// Adds an inode. `None` if positions don't fit in 32 bits any more.
-    fn add(&mut self, dev: u64, ino: u64, path: &[u8]) -> Option<u32> {
+    fn add(&mut self, stat: &Stat, path: &[u8]) -> Option<u32> {
+        let (Stat { dev, ino, .. }, traits) = (*stat, self.traits(stat));
         let number = u32::try_from(self.records.len()).ok().filter(|number| *number < u32::MAX)?;
         if self.device(dev).is_none() {
             self.devices.push(dev);
@@ -167,8 +184,16 @@ impl Arena {
             self.directory = self.push_text(directory)?;
         }
         let name = self.push_text(name)?;
-        let record =
-            Record { ino, device, directory: self.directory, name, file_index: 0, digest: 0, state: Mark::Pending };
+        let record = Record {
+            ino,
+            device,
+            directory: self.directory,
+            name,
+            file_index: 0,
+            digest: 0,
+            state: Mark::Pending,
+            traits,
+        };
         self.records.push(record);
         let Self { numbers, records, hasher, .. } = self;
         let hash = |record: &Record| hasher.hash_one((record.device, record.ino));

@@ -25,6 +25,18 @@ fn the_first_name_of_an_inode_is_the_one_met_first() {
 }
 
 #[test]
+fn another_file_of_the_same_number_is_doubtful() {
+    let table = LinkTable::default();
+    let known = Stat { size: 5, mtime: 6, ctime: 7, ..stat(1, 2) };
+    first(table.meet(&known, b"/a"));
+    assert!(matches!(table.meet(&known, b"/b"), Met::Later(_)));
+    for other in [Stat { size: 6, ..known }, Stat { mtime: 7, ..known }, Stat { ctime: 8, ..known }] {
+        assert!(matches!(table.meet(&other, b"/b"), Met::Doubtful(_)), "{other:?}");
+    }
+    assert!(matches!(table.meet(&Stat { nlink: 3, atime: 9, ..known }, b"/b"), Met::Later(_)), "names and reads");
+}
+
+#[test]
 fn a_slot_returns_its_last_state() {
     let slot = first(LinkTable::default().meet(&stat(1, 2), b"a"));
     assert_eq!((slot.get(), slot.path()), (LinkState::Pending, b"a".to_vec()));

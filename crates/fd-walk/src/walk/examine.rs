@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
+use rustix::fs::CWD;
 use rustix::io::Errno;
 
 use super::judge::{Barrier, Changed, Judge, barrier};
@@ -143,21 +144,39 @@ impl<'w> Walker<'w> {
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
             // Only entries to be saved get here: a name that is left out never becomes a first
             // name.
+            let mut later = None;
             match self.links.meet(&stat, path) {
                 Met::Again => return Ok(()),
                 Met::Untracked => {}
                 Met::First(slot) => hard_link = Some(HardLink::First(slot)),
-                Met::Later(slot) => {
-                    link = slot.path();
-                    hard_link = Some(HardLink::Later { slot, own_type: file_type });
-                    file_type = FileType::HardLink;
-                }
+                Met::Later(slot) => later = Some(slot),
+                // Another file of the same number is saved as a file of its own.
+                Met::Doubtful(slot) => later = Some(slot).filter(|slot| self.is_one_file(place, &slot.path())),
+            }
+            if let Some(slot) = later {
+                link = slot.path();
+                hard_link = Some(HardLink::Later { slot, own_type: file_type });
+                file_type = FileType::HardLink;
             }
         }
         let root = if place.is_top() { self.root_of_name(&place.read_path()) } else { place.root.cloned() };
         self.report.begin(path)?;
         let entry = place.entry(file_type, found, options, token);
         Ok(self.report.entry(Entry { link, hard_link, root, ..entry })?)
+    }
+
+    /// Whether an entry is the file at `first`, which has the same device and inode. Some file
+    /// systems give one number to two files, such as unions of others; and a file may have changed
+    /// since its first name was met.
+    fn is_one_file(&mut self, place: &Place<'w, '_>, first: &[u8]) -> bool {
+        let first = place.read_at.of(first);
+        (0..MOST_LOOKS).any(|_| {
+            let found = self.ahead.directly(|calls| [calls.lstat(CWD, &first), place.lstat(calls)]);
+            matches!(found, [Ok(one), Ok(other)] if {
+                let shown = |(stat, nanoseconds): Found| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime, nanoseconds);
+                shown(one) == shown(other)
+            })
+        })
     }
 
     /// A directory before its contents (reference 03 §5.4).

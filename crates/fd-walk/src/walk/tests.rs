@@ -216,3 +216,37 @@ fn a_cancelled_walk_does_not_wait_for_a_lookup_that_hangs() {
         std::thread::yield_now();
     }
 }
+
+/// A union of file systems: its files have one number, and two names each. The first `changes`
+/// answers are from before a file was last written to.
+struct Union {
+    changes: AtomicU64,
+}
+
+impl Calls for Union {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let (mut stat, mut nanoseconds) = crate::ahead::Kernel.lstat(at, name)?;
+        if stat.mode_type() == fd_records::Stat::MODE_REGULAR {
+            let is_early =
+                self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
+            stat.mtime = if is_early { 1 } else { 2 };
+            (stat.ino, stat.nlink, stat.ctime, nanoseconds) = (7, 2, stat.mtime, Default::default());
+        }
+        Ok((stat, nanoseconds))
+    }
+}
+
+#[test]
+fn two_files_of_one_number_are_both_saved_and_a_changed_one_stays_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let types = |b: &str, changes: u64| {
+        fs::write(folder.path().join("a"), "12345").unwrap();
+        fs::write(folder.path().join("b"), b).unwrap();
+        let events = events(folder.path(), 1, Arc::new(Union { changes: changes.into() }));
+        let words = events.iter().map(|event| event.split(' ').nth(1).unwrap_or_default().to_owned());
+        words.filter(|word| word != "Directory").collect::<Vec<_>>()
+    };
+    assert_eq!(types("12345", 0), ["Regular", "HardLink"]);
+    assert_eq!(types("123456", 0), ["Regular", "Regular"]);
+    assert_eq!(types("12345", 1), ["Regular", "HardLink"], "it was written to after its first name was met");
+}
