@@ -322,5 +322,11 @@ pub(crate) struct TailRecord<'l> {
 
 /// The letters that apply to an entry (reference 04 §13.3).
 fn letters_of(level: AccurateLevel, options: &EffectiveOptions) -> &[u8] {
-    if level.full && !level.rerun { &options.base_job } else { &options.accurate }
+    const WITHOUT_CHANGE_TIME: &[u8] = b"ms";
+    match (&*options.base_job, &*options.accurate) {
+        (base_job, _) if level.full && !level.rerun => base_job,
+        // The usual letters compare the change time, which the FileSet says does not count.
+        (_, EffectiveOptions::ACCURATE) if options.has(Flags::MTIME_ONLY) => WITHOUT_CHANGE_TIME,
+        (_, accurate) => accurate,
+    }
 }

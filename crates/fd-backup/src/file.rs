@@ -5,6 +5,7 @@ pub(crate) mod compare;
 pub(crate) mod compressors;
 pub(crate) mod data;
 pub(crate) mod emit;
+pub(crate) mod emptiness;
 pub(crate) mod kinds;
 pub(crate) mod listing;
 pub(crate) mod page_cache;

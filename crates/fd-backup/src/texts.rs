@@ -70,6 +70,11 @@ pub(crate) fn size_changed(path: &[u8], from: i64, to: i64) -> Vec<u8> {
     [path, format!(" size of {from} changed during backup to {to}.\n").as_bytes()].concat()
 }
 
+/// A file is saved as an empty one, which it may not be.
+pub(crate) fn may_have_content(path: &[u8]) -> Vec<u8> {
+    [path, b" is saved without data: its file system says that it is empty, and can't know.\n"].concat()
+}
+
 /// The list has no digest of a file that is to be compared.
 pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
     [b"Cannot verify checksum for ", path, b"\n"].concat()

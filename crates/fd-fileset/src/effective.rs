@@ -32,7 +32,7 @@ pub struct EffectiveOptions {
     pub drive_types: Arc<[Vec<u8>]>,
     /// Verify letters of the Include, starting with `V`.
     pub verify: Arc<[u8]>,
-    /// Accurate letters of the Include, starting with `C`.
+    /// Accurate letters of the Include, starting with `C`; those that apply where it has none don't.
     pub accurate: Arc<[u8]>,
     /// Base-job letters of the Include, starting with `J`.
     pub base_job: Arc<[u8]>,
@@ -52,7 +52,7 @@ impl Default for EffectiveOptions {
             fs_types: Arc::default(),
             drive_types: Arc::default(),
             verify: Arc::from(*b"V"),
-            accurate: Arc::from(*b"Cmcs"),
+            accurate: Self::ACCURATE.into(),
             base_job: Arc::from(*b"Jspug5"),
             plugin: None,
         }
@@ -60,6 +60,9 @@ impl Default for EffectiveOptions {
 }
 
 impl EffectiveOptions {
+    /// The accurate letters of an Include that has none.
+    pub const ACCURATE: &'static [u8] = b"mcs";
+
     /// Whether an option is on.
     pub fn has(&self, flag: Flags) -> bool {
         self.flags.contains(flag)

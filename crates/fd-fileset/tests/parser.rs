@@ -373,7 +373,7 @@ fn top_level_options_are_the_sum_of_the_blocks() {
     let plain = fileset.includes()[1].top_level();
     assert_eq!(plain.flags, Flags::NONE);
     assert_eq!((plain.digest, plain.compression), (None, None));
-    assert_eq!((text(&plain.accurate), text(&plain.base_job)), ("Cmcs".to_owned(), "Jspug5".to_owned()));
+    assert_eq!((text(&plain.accurate), text(&plain.base_job)), ("mcs".to_owned(), "Jspug5".to_owned()));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::file::compressors::Compressors;
 use crate::file::data::{InPlace, Transform};
 use crate::file::emit::Emitter;
+use crate::file::emptiness::Emptiness;
 use crate::file::kinds::{data_stream, is_digested, is_encrypted};
 use crate::file::listing::saved_line;
 use crate::file::source::Source;
@@ -72,6 +73,7 @@ pub(crate) struct Saver<'j> {
     metadata: MetadataReader,
     found: FileMetadata,
     names: NameCache,
+    emptiness: Emptiness,
     /// A block as it was read.
     pub(crate) block: Vec<u8>,
     /// The same block compressed.
@@ -99,6 +101,7 @@ impl<'j> Saver<'j> {
             metadata: MetadataReader::new(),
             found: FileMetadata::default(),
             names: NameCache::new(),
+            emptiness: Emptiness::default(),
             block: Vec::new(),
             compressed: Vec::new(),
             record: Vec::new(),
@@ -133,6 +136,9 @@ impl<'j> Saver<'j> {
             return Ok(Saved::Complete { digest });
         }
 
+        if self.emptiness.is_doubtful(entry) {
+            self.warn(texts::may_have_content(&entry.path));
+        }
         let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.job.plan.processor);
         if self.encrypts(entry.file_type) {
             self.send_session(entry, file_index)?;
