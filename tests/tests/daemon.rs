@@ -445,3 +445,51 @@ fn the_configuration_may_be_reached_through_a_link_and_by_a_relative_name() -> R
     assert_eq!((done.status.code(), done.text().as_str()), (Some(0), ""));
     Ok(())
 }
+
+/// Both daemons say at once that their port is taken, and end when they are told to.
+#[test]
+fn a_port_that_is_taken_is_told_at_once_and_a_signal_ends_the_wait() -> Result<()> {
+    let mut bed = configured("port-taken")?;
+    let port = bed.client("test")?.port();
+    let _taken = std::net::TcpListener::bind(("127.0.0.1", port)).unwrap();
+    let file = pid_file(&mut bed)?;
+    let process = Process::start("bacula-fd", &command(&mut bed, &["-f"])?, &bed.folder().join("log/fd.out"))?;
+    let wanted = format!("test-fd: Warning: Cannot bind port {port}: ERR=Address already in use: Retrying ...\n");
+    wait_for("the message about the port", PATIENCE, || {
+        let said = process.output();
+        Ok(if said.contains(&wanted) { Ok(()) } else { Err(said) })
+    })?;
+    assert!(file.exists());
+    assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
+    assert!(!file.exists(), "the pid file stays behind after an orderly end");
+    Ok(())
+}
+
+/// The program that an upgrade restarts is the service's, and no other user's copy of it.
+#[test]
+fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
+    }
+    let folder = bed::Folder::new("upgrade")?;
+    let place = folder.make("sbin")?;
+    fs::copy("/bin/sleep", place.join("bacula-fd")).unwrap();
+    let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
+    // Its exit status says whether the service runs: with a stranger's process, one of root's, and
+    // that of the pid file.
+    let script = format!(
+        "mount --bind '{place}' /usr/sbin && mount -t tmpfs none /run && mkdir /run/bacula || exit 9\n\
+         says() {{ sh '{restart}' --running; echo $?; }}\n\
+         setpriv --reuid=65534 --regid=65534 --clear-groups /usr/sbin/bacula-fd 1000 & stranger=$!\n\
+         /usr/sbin/bacula-fd 1000 & root=$!\n\
+         while ! readlink /proc/$stranger/exe /proc/$root/exe | grep -c bacula-fd | grep -q 2; do :; done\n\
+         says; echo $stranger >/run/bacula/bacula-fd.9102.pid; says\n\
+         echo $root >/run/bacula/bacula-fd.9102.pid; says\n\
+         kill $stranger $root\n",
+        place = place.display(),
+        restart = restart.display(),
+    );
+    let done = run(&argv(["unshare", "--mount", "sh", "-c", &script]), b"")?;
+    assert_eq!(done.text(), "1\n1\n0\n");
+    Ok(())
+}

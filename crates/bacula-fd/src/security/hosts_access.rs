@@ -125,9 +125,7 @@ fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
 }
 
 fn decide(allow: &str, deny: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer) -> bool {
-    first_match(allow, daemon, is_client, true)
-        .or_else(|| first_match(deny, daemon, is_client, false))
-        .unwrap_or(true)
+    first_match(allow, daemon, is_client, true).or_else(|| first_match(deny, daemon, is_client, false)).unwrap_or(true)
 }
 
 /// A longer file than [`MAX_FILE`] is an error: the rules behind may deny.

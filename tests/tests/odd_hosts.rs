@@ -1,0 +1,161 @@
+//! What jobs do where a host is not as usual: programs that write odd lines, files whose size is
+//! not told, names with odd addresses. Beside the stock daemon.
+
+#![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result};
+
+/// The clients of a bed with both daemons.
+const BOTH: [&str; 2] = ["reference", "test"];
+
+/// A script of these lines.
+fn script(path: &Path, text: &str) {
+    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// The messages of a job with these words, without what differs from client to client.
+fn said(job: &JobResult, client: &str, what: &str) -> Vec<String> {
+    job.plain_messages(client).into_iter().filter(|line| line.contains(what)).collect()
+}
+
+#[test]
+fn what_a_run_script_prints_is_cut_into_the_stock_daemon_s_lines() -> Result<()> {
+    let mut options = BedOptions::side_by_side("odd-lines")?;
+    options.source()?;
+    let odd = options.folder.path().join("odd");
+    let lines = r"10%%\r50%%\rdone\ndos line\r\nnul\0tail\n\n\r\r\n\r\nx\n\0\n";
+    let (long, full) = ("x".repeat(600), "y".repeat(499));
+    script(&odd, &format!(r"printf '{lines}'; printf '{long}\n{full}\rz\nno end'"));
+    for client in &mut options.clients {
+        client.job = vec![format!("Client Run Before Job = {}", odd.display())];
+    }
+    let bed = Bed::start(options)?;
+    let [stock, ours] = BOTH.map(|client| bed.backup(client, "").map(|job| said(&job, client, "RunBeforeJob: ")));
+    let (stock, ours) = (stock?, ours?);
+    assert!(stock.len() > 15, "{stock:?}");
+    assert_eq!(stock, ours);
+    Ok(())
+}
+
+#[test]
+fn what_a_list_program_says_on_standard_error_is_in_the_job_s_log() -> Result<()> {
+    let mut options = BedOptions::side_by_side("list-errors")?;
+    let file = options.source()?.join("f");
+    fs::write(&file, "x").unwrap();
+    let program = options.folder.path().join("program");
+    script(&program, &format!("echo {}; echo disk is nearly full >&2; printf 'no end' >&2", file.display()));
+    let listed = format!("File = \"\\\\|{}\"", program.display());
+    options.file_sets = vec![FileSet::new("Listed", &["Signature = MD5"], &[])];
+    options.file_sets[0].lines.insert(4, listed);
+    let bed = Bed::start(options)?;
+    let [stock, ours] = BOTH.map(|client| bed.backup(client, "").map(|job| (said(&job, client, "fd: "), job)));
+    let ((stock, _), (ours, job)) = (stock?, ours?);
+    assert_eq!(without_address(&stock), without_address(&ours));
+    assert!(job.log.contains("disk is nearly full") && job.log.contains("no end"), "{}", job.log);
+    assert_eq!(job.row.files, 1);
+    Ok(())
+}
+
+/// The messages but that of the Storage Daemon's address.
+fn without_address(said: &[String]) -> Vec<&String> {
+    said.iter().filter(|line| !line.contains("Connected to Storage")).collect()
+}
+
+#[test]
+fn a_file_whose_size_is_not_known_is_named() -> Result<()> {
+    let mut options = BedOptions::side_by_side("no-size")?;
+    options.file_sets = vec![FileSet::new("Version", &["Signature = MD5"], &[Path::new("/proc/version")])];
+    let bed = Bed::start(options)?;
+    let [stock, ours] = BOTH.map(|client| bed.backup(client, ""));
+    let (stock, ours) = (stock?, ours?);
+    assert_eq!((stock.row.files, stock.row.bytes, ours.row.files, ours.row.bytes), (1, 0, 1, 0));
+    assert!(!stock.log.contains("/proc/version"), "{}", stock.log);
+    let told = "Warning: /proc/version is saved without data";
+    // As the daemon under test, the stock one says nothing.
+    assert_eq!(ours.log.contains(told), Fd::under_test()? != Fd::Stock, "{}", ours.log);
+    Ok(())
+}
+
+#[test]
+fn mtime_only_holds_in_accurate_jobs_unless_the_letters_say_else() -> Result<()> {
+    let mut options = BedOptions::new("mtime-only", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let source = options.source()?;
+    fs::write(source.join("f"), "x").unwrap();
+    let lines = ["Signature = MD5", "Mtime Only = yes"];
+    options.file_sets = vec![
+        FileSet::new("Mtime", &lines, &[&source]),
+        FileSet::new("Letters", &[&lines[..], &["Accurate = mcs"]].concat(), &[&source]),
+    ];
+    options.clients[0].job = vec!["Accurate = yes".to_owned()];
+    let bed = Bed::start(options)?;
+    let sets = ["fileset=Mtime", "fileset=Letters"];
+    for set in sets {
+        bed.backup("test", &format!("level=Full {set}"))?.must_be_good()?;
+    }
+    fs::set_permissions(source.join("f"), fs::Permissions::from_mode(0o600)).unwrap();
+    let is_stock = Fd::under_test()? == Fd::Stock;
+    for (set, saved) in sets.into_iter().zip([is_stock, true]) {
+        let job = bed.backup("test", &format!("level=Incremental {set}"))?;
+        assert_eq!(job.row.files, u64::from(saved), "{set}: {}", job.log);
+    }
+    fs::write(source.join("f"), "y").unwrap();
+    fs::File::open(source.join("f")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(bed.backup("test", "level=Incremental fileset=Mtime")?.row.files, 1);
+    Ok(())
+}
+
+/// Runs the daemon where these commands have changed its view of the host.
+fn on_another_host(client: &mut ClientOptions, commands: &str) {
+    let script = format!("{commands} && exec \"$@\"");
+    client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+}
+
+#[test]
+fn a_heavy_expression_needs_neither_proc_nor_dev_null() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can hide /proc from a daemon");
+    }
+    let mut options = BedOptions::side_by_side("no-proc")?;
+    let source = options.source()?;
+    for name in ["aa", "ab"] {
+        fs::write(source.join(name), name).unwrap();
+    }
+    let lines = ["Regex = \"/(.)\\\\1$\"", "Exclude = yes"];
+    options.file_sets = vec![FileSet::new("Twice", &lines, &[&source])];
+    for client in &mut options.clients {
+        on_another_host(client, "mount -t tmpfs none /proc && mount -t tmpfs none /dev");
+        client.job = vec!["Client Run Before Job = \"echo run\"".to_owned()];
+    }
+    let bed = Bed::start(options)?;
+    let [stock, ours] = BOTH.map(|client| bed.backup(client, "").map(|job| (said(&job, client, "fd: "), job)));
+    let ((stock, _), (ours, job)) = (stock?, ours?);
+    assert_eq!(without_address(&stock), without_address(&ours));
+    // `ab`, and the directory.
+    assert_eq!((job.row.status, job.row.files), ('T', 2), "{}", job.log);
+    Ok(())
+}
+
+#[test]
+fn a_storage_daemon_whose_name_is_known_for_ipv6_only_is_reached() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon an /etc of its own");
+    }
+    let mut options = BedOptions::side_by_side("ipv6-name")?;
+    options.source()?;
+    let hosts = options.folder.path().join("hosts");
+    fs::write(&hosts, "127.0.0.1 localhost\n::1 storage.test\n").unwrap();
+    for client in &mut options.clients {
+        on_another_host(client, &format!("mount --bind '{}' /etc/hosts", hosts.display()));
+        client.dir_client = vec!["FD Storage Address = storage.test".to_owned()];
+    }
+    let bed = Bed::start(options)?;
+    for client in BOTH {
+        bed.backup(client, "")?.must_be_good()?;
+    }
+    Ok(())
+}
