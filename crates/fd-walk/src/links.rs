@@ -101,10 +101,12 @@ impl LinkTable {
             Some(number) => {
                 let Some(record) = arena.record(number) else { return Met::Untracked };
                 let is_alike = record.traits == arena.traits(stat);
-                match arena.is_path(record, path) {
-                    true => Met::Again,
-                    false if is_alike => Met::Later(slot(number)),
-                    false => Met::Doubtful(slot(number)),
+                if arena.is_path(record, path) {
+                    Met::Again
+                } else if is_alike {
+                    Met::Later(slot(number))
+                } else {
+                    Met::Doubtful(slot(number))
                 }
             }
             None => arena.add(stat, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
