@@ -54,13 +54,23 @@ impl Writer {
 
     /// Does this behind what was handed over before; `false` if it is lost.
     pub(crate) fn hand_over(&'static self, work: impl FnOnce() + Send + 'static) -> bool {
-        let patience = if self.stands.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE };
-        let taken = self.line().is_some_and(|line| line.send_timeout(Box::new(work), patience).is_ok());
+        let taken = self.send(Box::new(work));
         if !taken {
-            self.stands.store(true, Ordering::Relaxed);
-            self.lost.fetch_add(1, Ordering::Relaxed);
+            self.lose();
         }
         taken
+    }
+
+    fn send(&'static self, work: Work) -> bool {
+        let taken = self.line().is_some_and(|line| line.send_timeout(work, self.patience()).is_ok());
+        if !taken {
+            self.stands.store(true, Ordering::Relaxed);
+        }
+        taken
+    }
+
+    fn patience(&self) -> Duration {
+        if self.stands.load(Ordering::Relaxed) { Duration::ZERO } else { PATIENCE }
     }
 
     /// Waits a moment until all that was handed over is done; whether it is.
@@ -70,10 +80,7 @@ impl Writer {
             // The asker may have gone.
             let _gone = done.send(());
         };
-        if self.stands.load(Ordering::Relaxed) || !self.hand_over(tell) {
-            return false;
-        }
-        let is_done = is_done.recv_timeout(PATIENCE).is_ok();
+        let is_done = self.send(Box::new(tell)) && is_done.recv_timeout(self.patience()).is_ok();
         if !is_done {
             self.stands.store(true, Ordering::Relaxed);
         }
