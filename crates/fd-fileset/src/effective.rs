@@ -32,7 +32,8 @@ pub struct EffectiveOptions {
     pub drive_types: Arc<[Vec<u8>]>,
     /// Verify letters of the Include, starting with `V`.
     pub verify: Arc<[u8]>,
-    /// Accurate letters of the Include, starting with `C`; those that apply where it has none don't.
+    /// Accurate letters of the Include, starting with `C`; where it has none,
+    /// [`Self::ACCURATE`].
     pub accurate: Arc<[u8]>,
     /// Base-job letters of the Include, starting with `J`.
     pub base_job: Arc<[u8]>,
