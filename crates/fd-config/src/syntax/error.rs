@@ -121,10 +121,10 @@ impl fmt::Display for SyntaxError {
 impl core::error::Error for SyntaxError {}
 
 /// Where the secret in a text begins: behind the name of the directive that has one, however it is
-/// written (reference 06 §1.4: neither case nor blanks count). What is wrong with the line, and
+/// written (neither case nor blanks count), or misspelt at its end. What is wrong with the line, and
 /// whether it belongs to another directive, does not matter.
 pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
-    const NAME: &[u8] = b"password";
+    const NAME: &[u8] = b"passw";
     let letters: Vec<(usize, u8)> = text
         .iter()
         .enumerate()
@@ -132,7 +132,9 @@ pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
         .map(|(at, byte)| (at, byte.to_ascii_lowercase()))
         .collect();
     let is_name = |part: &&[(usize, u8)]| part.iter().map(|(_, byte)| byte).eq(NAME);
-    letters.windows(NAME.len()).find(is_name)?.last().map(|(at, _)| at + 1)
+    let behind = letters.windows(NAME.len()).find(is_name)?.last()?.0 + 1;
+    let rest = text.get(behind..).unwrap_or_default();
+    Some(behind + rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count())
 }
 
 /// Puts the values in the places of `%s`.
