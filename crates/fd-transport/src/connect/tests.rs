@@ -144,6 +144,15 @@ fn a_name_s_addresses_are_in_the_warning() {
 
 #[test]
 fn an_address_that_does_not_answer_is_told() {
+    struct Ends(RefCell<Vec<String>>);
+    impl ConnectWatch for Ends {
+        fn cancelled(&self) -> bool {
+            !self.0.borrow().is_empty()
+        }
+        fn retrying(&self, text: &str) {
+            self.0.borrow_mut().push(text.to_owned());
+        }
+    }
     // A listener whose queue is full drops what comes.
     let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
@@ -157,15 +166,6 @@ fn an_address_that_does_not_answer_is_told() {
             socket
         })
         .collect();
-    struct Ends(RefCell<Vec<String>>);
-    impl ConnectWatch for Ends {
-        fn cancelled(&self) -> bool {
-            !self.0.borrow().is_empty()
-        }
-        fn retrying(&self, text: &str) {
-            self.0.borrow_mut().push(text.to_owned());
-        }
-    }
     let watch = Ends(RefCell::default());
     let connected = Channel::connect(&plan(address.port(), Duration::from_secs(600)), Limits::default(), &watch);
     assert!(matches!(connected, Err(ConnectError::Cancelled { .. })), "{connected:?}");
