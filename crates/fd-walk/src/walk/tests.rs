@@ -230,7 +230,8 @@ impl Calls for Union {
             let is_early =
                 self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok();
             stat.mtime = if is_early { 1 } else { 2 };
-            (stat.ino, stat.nlink, stat.ctime, nanoseconds) = (7, 2, stat.mtime, Default::default());
+            (stat.ino, stat.nlink, stat.ctime, nanoseconds) =
+                (7, 2, stat.mtime, crate::attributes::Nanoseconds::default());
         }
         Ok((stat, nanoseconds))
     }
