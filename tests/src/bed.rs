@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use nix::unistd::User;
+use ports::{PortError, ReservedPort, is_listening};
 
 use crate::catalog::{Catalog, JobRow};
 use crate::config::Plan;
@@ -17,7 +18,6 @@ use crate::error::{BedError, Result};
 use crate::job::JobResult;
 use crate::options::{BedOptions, ClientOptions, Fd, our_program};
 use crate::patience::{PATIENCE, wait_for};
-use crate::ports::{ReservedPort, is_listening};
 use crate::process::{Finished, Process, argv, run};
 use crate::reports::{REPORTS, Reports};
 use crate::root::Root;
@@ -213,7 +213,8 @@ impl Bed {
         }
         let director_port = ReservedPort::new()?;
         let storage_port = ReservedPort::new()?;
-        let reserved: Vec<_> = options.clients.iter().map(|_| ReservedPort::new()).collect::<Result<_>>()?;
+        let reserved: Vec<_> =
+            options.clients.iter().map(|_| ReservedPort::new()).collect::<std::result::Result<_, PortError>>()?;
         let client_ports: Vec<_> = reserved.iter().map(ReservedPort::number).collect();
         let plan = Plan {
             options: &options,

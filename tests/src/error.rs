@@ -93,6 +93,9 @@ pub enum BedError {
         /// Expected and got.
         problem: String,
     },
+    /// No port is to be had.
+    #[error(transparent)]
+    Port(#[from] ports::PortError),
     /// The caller asked for something that does not exist.
     #[error("{0}")]
     Usage(String),

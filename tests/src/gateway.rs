@@ -8,10 +8,11 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use ports::ReservedPort;
+
 use crate::error::{BedError, Result};
 use crate::folder::Folder;
 use crate::patience::{PATIENCE, wait_for};
-use crate::ports::ReservedPort;
 use crate::process::{Process, argv};
 
 /// Keys of the server.

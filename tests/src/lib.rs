@@ -23,7 +23,6 @@ mod options;
 mod patience;
 pub mod peer;
 mod plugin_build;
-mod ports;
 mod process;
 mod racer;
 mod relay;

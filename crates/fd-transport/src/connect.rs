@@ -56,7 +56,9 @@ impl Channel {
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(plan: &ConnectPlan, limits: Limits, watch: &dyn ConnectWatch) -> Result<Self, ConnectError> {
-        let stream = Attempt { plan, watch, start: Instant::now(), told_of_silence: Cell::new(false) }.run()?;
+        let attempt =
+            Attempt { plan, watch, start: Instant::now(), clock: &Instant::now, told_of_silence: Cell::new(false) };
+        let stream = attempt.run()?;
         Self::over(stream, plan.peer.clone(), limits)
             .map_err(|source| ConnectError::Unreachable { peer: plan.peer.clone(), source })
     }
@@ -101,6 +103,7 @@ struct Attempt<'a> {
     plan: &'a ConnectPlan,
     watch: &'a dyn ConnectWatch,
     start: Instant,
+    clock: &'a dyn Fn() -> Instant,
     /// The caller knows that an address does not answer.
     told_of_silence: Cell<bool>,
 }
@@ -119,8 +122,9 @@ impl Attempt<'_> {
             if self.left().is_zero() {
                 return Err(self.unreachable(error));
             }
-            if failures >= 2 && warned.is_none_or(|warned| warned.elapsed() >= WARN_EVERY) {
-                warned = Some(Instant::now());
+            let now = (self.clock)();
+            if failures >= 2 && warned.is_none_or(|warned| now.saturating_duration_since(warned) >= WARN_EVERY) {
+                warned = Some(now);
                 let tried = if self.plan.peer.host.parse::<IpAddr>().is_ok() { &[] } else { addresses.as_slice() };
                 self.watch.retrying(&texts::retrying(&self.plan.peer, &error, tried));
             }
@@ -196,10 +200,10 @@ impl Attempt<'_> {
     }
 
     fn pause(&self) -> Result<(), ConnectError> {
-        let until = Instant::now().checked_add(self.plan.retry_every.min(self.left()));
+        let until = (self.clock)().checked_add(self.plan.retry_every.min(self.left()));
         loop {
             self.still_wanted()?;
-            match until.map(|until| until.saturating_duration_since(Instant::now())) {
+            match until.map(|until| until.saturating_duration_since((self.clock)())) {
                 Some(Duration::ZERO) | None => return Ok(()),
                 Some(left) => std::thread::sleep(left.min(STEP)),
             }
@@ -211,7 +215,7 @@ impl Attempt<'_> {
     }
 
     fn left(&self) -> Duration {
-        self.plan.give_up_after.saturating_sub(self.start.elapsed())
+        self.plan.give_up_after.saturating_sub((self.clock)().saturating_duration_since(self.start))
     }
 
     fn unreachable(&self, source: io::Error) -> ConnectError {

@@ -29,11 +29,13 @@ use sources::{Outcome, Source, crates, crates_and_tests, files, read, root, rust
 const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates/fd-crypto/src/multi_buffer"];
 /// Packages beside the sixteen: they test or measure them, or make manual pages. Nothing is built
 /// on them.
-const BESIDE: [&str; 6] = ["bed", "bench", "ferrofd-fuzz", "man-pages", MODELS, SKIP];
+const BESIDE: [&str; 7] = ["bed", "bench", "ferrofd-fuzz", "man-pages", MODELS, PORTS, SKIP];
 /// With this a test says that it can't run here; each package's tests may.
 const SKIP: &str = "skip";
 /// Model checks run on this, with a feature that no program has.
 const MODELS: &str = "models";
+/// The package through which a test gets a port of its own.
+const PORTS: &str = "ports";
 
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
@@ -85,7 +87,7 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
         };
         for dependency in package
             .ours()
-            .filter(|dependency| !(dependency.development && [MODELS, SKIP].contains(&dependency.name.as_str())))
+            .filter(|dependency| !(dependency.development && [MODELS, PORTS, SKIP].contains(&dependency.name.as_str())))
         {
             let below = floors.get(&dependency.name);
             if below.is_none_or(|below| below >= floor) {

@@ -5,6 +5,8 @@ use crate::PeerKind;
 use std::cell::{Cell, RefCell};
 use std::net::TcpListener;
 
+use ports::ReservedPort;
+
 #[derive(Default)]
 struct Watch {
     questions: Cell<u32>,
@@ -34,11 +36,6 @@ fn plan(port: u16, give_up_after: Duration) -> ConnectPlan {
     }
 }
 
-/// A port without a listener.
-fn dead_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn connects_with_a_source_address() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -53,9 +50,14 @@ fn connects_with_a_source_address() {
 
 #[test]
 fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() {
-    let port = dead_port();
-    let watch = Watch::default();
-    let error = Channel::connect(&plan(port, Duration::from_millis(100)), Limits::default(), &watch).unwrap_err();
+    let dead = ReservedPort::new().unwrap();
+    let (port, watch) = (dead.number(), Watch::default());
+    let mut plan = plan(port, Duration::from_secs(10));
+    plan.retry_every = Duration::from_secs(1);
+    // Each look at the clock takes a second.
+    let (start, looks) = (Instant::now(), Cell::new(0));
+    let clock = || start + Duration::from_secs(looks.replace(looks.get() + 1));
+    let error = Attempt { plan: &plan, watch: &watch, start, clock: &clock, told_of_silence: Cell::new(false) }.run().unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("[FE0039] Unable to connect to Storage daemon on 127.0.0.1:{port}. ERR=Connection refused")
@@ -77,14 +79,16 @@ fn a_retry_finds_a_daemon_that_came_up_meanwhile() {
             *self.0.borrow_mut() = Some(TcpListener::bind(("127.0.0.1", self.1)).unwrap());
         }
     }
-    let starter = Starter(RefCell::default(), dead_port());
-    Channel::connect(&plan(starter.1, Duration::from_secs(20)), Limits::default(), &starter).unwrap();
+    let dead = ReservedPort::new().unwrap();
+    let starter = Starter(RefCell::default(), dead.number());
+    Channel::connect(&plan(starter.1, Duration::from_secs(3600)), Limits::default(), &starter).unwrap();
 }
 
 #[test]
 fn cancelling_ends_the_pause() {
     let watch = Watch { cancel_at: Some(2), ..Watch::default() };
-    let mut plan = plan(dead_port(), Duration::from_secs(3600));
+    let dead = ReservedPort::new().unwrap();
+    let mut plan = plan(dead.number(), Duration::from_secs(3600));
     plan.retry_every = Duration::from_secs(3600);
     let error = Channel::connect(&plan, Limits::default(), &watch).unwrap_err();
     assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
@@ -105,7 +109,8 @@ fn permanent_errors_are_not_retried() {
 
 #[test]
 fn an_unreachable_director_has_its_own_error_code() {
-    let mut plan = plan(dead_port(), Duration::ZERO);
+    let dead = ReservedPort::new().unwrap();
+    let mut plan = plan(dead.number(), Duration::ZERO);
     plan.peer.kind = PeerKind::Director;
     let error = Channel::connect(&plan, Limits::default(), &Watch::default()).unwrap_err();
     assert!(error.to_string().starts_with("[FE0019] Unable to connect to Director daemon on"), "{error}");

@@ -1,19 +1,41 @@
-//! Ports of loopback: reserved for one bed without a race, and a look at which ports have a
-//! listener.
+//! Ports of loopback: reserved for one test without a race, and a look at which ports have a
+//! listener. Only for tests: each crate and the bed has it.
 //!
 //! A reservation is a socket that is bound but does not listen. Linux gives such a port to no
 //! process that asks for "any port", but lets a daemon that sets `SO_REUSEADDR` (all of Bacula's
-//! do) bind and listen on it. So beds side by side never choose the same port, and nothing has to
+//! do) bind and listen on it. So tests side by side never choose the same port, and nothing has to
 //! be tried twice.
 
-use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::Path;
+use std::{fmt, fs, io};
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, setsockopt, socket, sockopt};
 
-use crate::error::{BedError, Result};
+/// There is no port, or no look at them.
+#[derive(Debug)]
+pub struct PortError {
+    what: &'static str,
+    source: io::Error,
+}
+
+impl PortError {
+    fn of<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> Self {
+        move |source| Self { what, source: source.into() }
+    }
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.what, self.source)
+    }
+}
+
+impl std::error::Error for PortError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
 
 /// A port of 127.0.0.1 that no other process is given while this value lives.
 #[derive(Debug)]
@@ -24,12 +46,15 @@ pub struct ReservedPort {
 
 impl ReservedPort {
     /// Takes a free one.
-    pub fn new() -> Result<Self> {
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn new() -> Result<Self, PortError> {
         let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)
-            .map_err(BedError::system("socket"))?;
-        setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(BedError::system("SO_REUSEADDR"))?;
-        bind(socket.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).map_err(BedError::system("bind"))?;
-        let address: SockaddrIn = getsockname(socket.as_raw_fd()).map_err(BedError::system("getsockname"))?;
+            .map_err(PortError::of("socket"))?;
+        setsockopt(&socket, sockopt::ReuseAddr, &true).map_err(PortError::of("SO_REUSEADDR"))?;
+        bind(socket.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).map_err(PortError::of("bind"))?;
+        let address: SockaddrIn = getsockname(socket.as_raw_fd()).map_err(PortError::of("getsockname"))?;
         Ok(Self { port: address.port(), _socket: socket })
     }
 
@@ -37,15 +62,23 @@ impl ReservedPort {
     pub fn number(&self) -> u16 {
         self.port
     }
+
+    /// Its address.
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
 }
 
 /// Whether a process listens on this port of 127.0.0.1 or of all addresses. Read from `/proc`, so
 /// the daemon never sees a connection that says nothing (which the stock daemons report as a
 /// security matter).
-pub fn is_listening(port: u16) -> Result<bool> {
+///
+/// # Errors
+/// `/proc` can't be read.
+pub fn is_listening(port: u16) -> Result<bool, PortError> {
     const LISTEN: &str = "0A";
-    let path = Path::new("/proc/net/tcp");
-    let table = fs::read_to_string(path).map_err(BedError::file("read", path))?;
+    const TABLE: &str = "/proc/net/tcp";
+    let table = fs::read_to_string(TABLE).map_err(PortError::of(TABLE))?;
     let wanted = [Ipv4Addr::LOCALHOST, Ipv4Addr::UNSPECIFIED]
         .map(|address| format!("{:08X}:{port:04X}", u32::from_le_bytes(address.octets())));
     Ok(table.lines().any(|line| {
