@@ -120,7 +120,7 @@ mod tests {
             let begun = Instant::now();
             near.write_all(b"x").unwrap();
             near.read_exact(&mut [0]).unwrap();
-            assert!(begun.elapsed() >= round_trip * round_trips, "{:?}", begun.elapsed());
+            assert!(Instant::now() >= begun + round_trip * round_trips);
         }
         assert_eq!(distance.most(), 1);
         drop(near);

@@ -6,7 +6,6 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
-use std::time::Duration;
 
 use md5::{Digest as _, Md5};
 
@@ -115,15 +114,15 @@ impl Peer {
         }
     }
 
-    /// Nothing comes for so long; what comes later is still heard.
-    pub fn must_be_silent(&mut self, time: Duration) -> Result<()> {
-        let set =
-            |limit| self.stream.set_read_timeout(Some(limit)).map_err(|error| problem(&self.who, &error.to_string()));
-        set(time)?;
+    /// Nothing has come so far; what comes later is still heard. To be asked when something has
+    /// happened that comes later.
+    pub fn must_be_silent(&mut self) -> Result<()> {
+        let set = |is_on| self.stream.set_nonblocking(is_on).map_err(|error| problem(&self.who, &error.to_string()));
+        set(true)?;
         let looked = self.stream.peek(&mut [0]);
-        set(PATIENCE)?;
+        set(false)?;
         match looked {
-            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => Ok(()),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             other => Err(problem(&self.who, &format!("expected silence, got {other:?}"))),
         }
     }
