@@ -49,6 +49,8 @@ pub struct BackupPlan {
     pub max_job_errors: u32,
     /// How long to wait until a fifo is opened for writing; the stock daemon waits 60 s.
     pub fifo_timeout: Duration,
+    /// How long a job that is over waits for its threads; those that hang are left behind then.
+    pub grace: Duration,
     /// Encryption and signatures, if they are configured.
     pub protection: Option<Arc<Protection>>,
     /// The job's plugins.
@@ -88,6 +90,7 @@ impl BackupPlan {
             files_before: 0,
             max_job_errors: 1000,
             fifo_timeout: Duration::from_secs(60),
+            grace: Duration::from_secs(2),
             protection: None,
             plugins: Arc::default(),
             facts: Arc::new(NoFacts),

@@ -96,7 +96,7 @@ impl Job {
         let wanted: Vec<MessageType> = MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect();
         Ok(Self {
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
-            threads: Threads::default(),
+            threads: Threads::new(plan.grace),
             depth: Depth::new(workers.min(depth), most),
             more_workers: OnceLock::new(),
             failure: Mutex::default(),

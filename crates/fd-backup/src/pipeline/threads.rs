@@ -12,8 +12,6 @@ use std::time::Duration;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{Condvar, Instant, Mutex, MutexGuard};
 
-/// How long a job that is over waits for its threads.
-const GRACE: Duration = Duration::from_secs(2);
 /// How often it checks meanwhile whether a plugin is at work.
 const GLANCE: Duration = Duration::from_millis(100);
 
@@ -21,18 +19,21 @@ const GLANCE: Duration = Duration::from_millis(100);
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 /// The threads of a job.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Threads {
     handles: Mutex<Vec<JoinHandle<()>>>,
     running: Arc<Running>,
+    grace: Duration,
 }
 
 /// How many threads have not ended.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 struct Running {
     state: Mutex<State>,
     /// One has ended.
     ended: Condvar,
+    /// Those of all jobs that were left behind.
+    left: &'static AtomicUsize,
 }
 
 #[derive(Default, Debug)]
@@ -50,6 +51,16 @@ pub(crate) struct Joined {
 }
 
 impl Threads {
+    /// Waits so long for its threads when the job is over.
+    pub(crate) fn new(grace: Duration) -> Self {
+        Self::counted(grace, &LEFT)
+    }
+
+    fn counted(grace: Duration, left: &'static AtomicUsize) -> Self {
+        let running = Running { state: Mutex::default(), ended: Condvar::new(), left };
+        Self { handles: Mutex::default(), running: Arc::new(running), grace }
+    }
+
     /// Starts a thread.
     pub(crate) fn start(&self, name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let ending = Ending(Arc::clone(&self.running));
@@ -67,22 +78,22 @@ impl Threads {
 
     /// Waits until all threads have ended, but not long; those in plugins are waited for.
     pub(crate) fn join(&self, is_in_plugin: impl Fn() -> bool) -> Joined {
-        let mut deadline = Instant::now() + GRACE;
+        let mut deadline = Instant::now() + self.grace;
         let mut state = self.running.lock();
         let left = loop {
             let now = Instant::now();
+            if is_in_plugin() {
+                deadline = now + self.grace.max(GLANCE);
+            }
             if state.count == 0 || now >= deadline {
                 break state.count;
-            }
-            if is_in_plugin() {
-                deadline = now + GRACE;
             }
             let wait = GLANCE.min(deadline - now);
             state = self.running.ended.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         };
         if left > 0 && !state.are_left {
             state.are_left = true;
-            LEFT.fetch_add(left, Ordering::Relaxed);
+            self.running.left.fetch_add(left, Ordering::Relaxed);
         }
         drop(state);
         let handles = std::mem::take(&mut *lock(&self.handles));
@@ -111,7 +122,7 @@ impl Drop for Ending {
         let mut state = self.0.lock();
         state.count = state.count.saturating_sub(1);
         if state.are_left {
-            LEFT.fetch_sub(1, Ordering::Relaxed);
+            self.0.left.fetch_sub(1, Ordering::Relaxed);
         }
         self.0.ended.notify_all();
     }
@@ -127,36 +138,58 @@ mod tests {
 
     use super::*;
 
+    /// No test waits so long.
+    const LONG: Duration = Duration::from_secs(3600);
+
     #[test]
     fn a_thread_that_hangs_is_left_behind_and_ends_later() {
-        let threads = Threads::default();
+        static LEFT: AtomicUsize = AtomicUsize::new(0);
+        let threads = Threads::counted(Duration::ZERO, &LEFT);
         let (answer, storage) = mpsc::channel::<()>();
         threads.start("hangs", move || assert!(storage.recv().is_ok())).unwrap();
         threads.start("ends", || {}).unwrap();
         threads.start("panics", || panic!("on purpose")).unwrap();
-        let begun = Instant::now();
+        while lock(&threads.handles).iter().filter(|handle| handle.is_finished()).count() < 2 {
+            thread::yield_now();
+        }
         assert_eq!(threads.join(|| false), Joined { panicked: 1, left: 1 });
-        assert!((GRACE..GRACE * 2).contains(&begun.elapsed()));
-        assert!(Threads::left_behind() >= 1);
+        assert_eq!(LEFT.load(Ordering::Relaxed), 1);
         answer.send(()).unwrap();
         while threads.running.lock().count > 0 {
             thread::yield_now();
         }
+        assert_eq!(LEFT.load(Ordering::Relaxed), 0);
         assert_eq!(threads.join(|| false), Joined { panicked: 0, left: 0 });
     }
 
     #[test]
+    fn a_thread_that_ends_in_time_is_waited_for() {
+        static LEFT: AtomicUsize = AtomicUsize::new(0);
+        let threads = Threads::counted(LONG, &LEFT);
+        let (answer, storage) = mpsc::channel::<()>();
+        threads.start("answered late", move || assert!(storage.recv().is_ok())).unwrap();
+        // Whoever asks this waits already.
+        let joined = threads.join(|| {
+            let _ended = answer.send(());
+            false
+        });
+        assert_eq!((joined, LEFT.load(Ordering::Relaxed)), (Joined { panicked: 0, left: 0 }, 0));
+    }
+
+    #[test]
     fn a_thread_in_a_plugin_is_waited_for() {
-        let threads = Threads::default();
+        static LEFT: AtomicUsize = AtomicUsize::new(0);
+        let threads = Threads::counted(Duration::ZERO, &LEFT);
         let (over, plugin) = mpsc::channel::<()>();
         threads.start("in plugin", move || assert!(plugin.recv().is_ok())).unwrap();
-        let begun = Instant::now();
+        let asked = AtomicUsize::new(0);
         let joined = threads.join(|| {
-            if begun.elapsed() > GRACE * 5 / 4 {
+            // Its grace has passed twice.
+            if asked.fetch_add(1, Ordering::Relaxed) == 2 {
                 let _gone = over.send(());
             }
             true
         });
-        assert_eq!(joined, Joined { panicked: 0, left: 0 });
+        assert_eq!((joined, LEFT.load(Ordering::Relaxed)), (Joined { panicked: 0, left: 0 }, 0));
     }
 }

@@ -112,14 +112,14 @@ pub(crate) fn compiled(name: &str, definitions: &[&str]) -> PathBuf {
     library
 }
 
-/// The usual settings, with short times.
+/// The usual settings. A plugin that knows of a cancel has no time left.
 pub(crate) fn settings() -> HostSettings {
     HostSettings {
         program: HostSettings::THIS_PROGRAM.into(),
         daemon: b"x-fd".to_vec(),
         working_directory: b"/tmp".to_vec(),
         general: vec![(Variable::FdName, Value::Text(Some(b"x-fd".to_vec())))],
-        grace: Duration::from_millis(500),
+        grace: Duration::ZERO,
         output: Arc::new(|_, line| PRINTED.lock().unwrap().push(String::from_utf8_lossy(line).into_owned())),
     }
 }
@@ -130,12 +130,17 @@ pub(crate) fn odd() -> &'static Library {
     ODD.get_or_init(|| load(&compiled("odd", &[]), confinement()).expect("it loads"))
 }
 
+/// No test waits so long.
 pub(crate) fn confinement() -> Confinement {
-    Confinement { start_timeout: Duration::from_secs(2), call_timeout: None, ..Confinement::default() }
+    Confinement { start_timeout: Duration::from_secs(1000), call_timeout: None, ..Confinement::default() }
 }
 
 pub(crate) fn load(path: &Path, confinement: Confinement) -> Result<Library, String> {
-    Library::load(path, settings(), confinement)
+    load_with(path, settings(), confinement)
+}
+
+pub(crate) fn load_with(path: &Path, settings: HostSettings, confinement: Confinement) -> Result<Library, String> {
+    Library::load(path, settings, confinement)
         .map_err(|why| why.map_or("silent".to_owned(), |text| String::from_utf8_lossy(&text).into_owned()))
 }
 

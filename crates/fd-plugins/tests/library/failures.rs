@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use fd_plugins::library::Confinement;
+use fd_plugins::library::{Confinement, HostSettings, Library};
 use fd_plugins::{Called, Event, Gone, Instance, Io, IoDone, Plugin as _, SavePacket, Status};
 use fd_records::MetadataKind;
 
 use crate::Test;
-use crate::bed::{Daemon, begun, compiled, confinement, load, odd};
+use crate::bed::{Daemon, begun, compiled, confinement, load, load_with, odd, settings};
 
 pub(crate) const TESTS: &[Test] = &[
     (
@@ -38,8 +38,12 @@ pub(crate) const TESTS: &[Test] = &[
 
 /// Calls every function once, until one fails; what has failed.
 fn through(daemon: &mut Daemon, command: &str) -> Option<Gone> {
-    fn calls(daemon: &mut Daemon, command: &str) -> Called<()> {
-        let mut instance = begun(odd(), daemon, command)?;
+    through_all(odd(), daemon, command)
+}
+
+fn through_all(plugin: &Library, daemon: &mut Daemon, command: &str) -> Option<Gone> {
+    fn calls(plugin: &Library, daemon: &mut Daemon, command: &str) -> Called<()> {
+        let mut instance = begun(plugin, daemon, command)?;
         let mut file = SavePacket::empty();
         let instance_ref = &mut instance;
         instance_ref.start_backup_file(daemon, command.as_bytes(), true, &mut file)?;
@@ -56,7 +60,7 @@ fn through(daemon: &mut Daemon, command: &str) -> Option<Gone> {
         instance_ref.end_restore_file(daemon)?;
         instance.end(daemon)
     }
-    calls(daemon, command).err()
+    calls(plugin, daemon, command).err()
 }
 
 fn transfer(daemon: &mut Daemon, instance: &mut dyn Instance) -> Called<()> {
@@ -139,15 +143,15 @@ fn a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death() {
     assert_eq!(idle.end(&mut other), Ok(()));
 }
 
-/// Cancels the job as soon as the plugin is in a call.
-fn canceled(command: &str) -> (Daemon, Called<Status>) {
+/// Cancels the job when the plugin is in a call: the plugin is told, and then its time begins.
+fn canceled(plugin: &Library, command: &str) -> (Daemon, Called<Status>) {
     let mut daemon = Daemon::default();
-    let mut instance = begun(odd(), &mut daemon, command).unwrap();
+    let mut instance = begun(plugin, &mut daemon, command).unwrap();
     let (facts, canceller) = (Arc::clone(&daemon.facts), instance.canceller());
     let cancels = thread::spawn(move || {
-        facts.canceled.store(true, Ordering::Relaxed);
         let mut daemon = Daemon { facts, said: Vec::new() };
         canceller.cancel(&mut daemon);
+        daemon.facts.canceled.store(true, Ordering::Relaxed);
         daemon.said
     });
     let answer = instance.end_backup_file(&mut daemon);
@@ -161,7 +165,7 @@ fn canceled(command: &str) -> (Daemon, Called<Status>) {
 fn a_plugin_that_hangs_is_given_up_when_its_job_is_canceled() {
     let mut other = Daemon::default();
     let mut idle = begun(odd(), &mut other, "odd: none").unwrap();
-    let (_, answer) = canceled("odd: endBackupFile=hang");
+    let (_, answer) = canceled(odd(), "odd: endBackupFile=hang");
     assert!(answer.unwrap_err().canceled);
     // Another job in the same plugin host goes on; new ones get a new plugin host.
     assert_eq!(idle.end_backup_file(&mut other), Ok(Status::Ok));
@@ -183,28 +187,35 @@ fn plugin_hosts() -> usize {
 }
 
 fn a_plugin_that_obeys_the_cancel_goes_on() {
-    let (_, answer) = canceled("odd: endBackupFile=obey");
+    let patient = HostSettings { grace: Duration::from_secs(1000), ..settings() };
+    let plugin = load_with(&compiled("obeys", &[]), patient, confinement()).unwrap();
+    let (_, answer) = canceled(&plugin, "odd: endBackupFile=obey");
     assert_eq!(answer, Ok(Status::Ok));
 }
 
+/// Much longer than a call takes that does not hang.
+const LATE: Duration = Duration::from_secs(3);
+
 fn a_call_has_its_time() {
-    let gone = through(&mut Daemon::default(), "odd: freePlugin=hang");
-    let expected = "Plugin odd-fd.so: freePlugin has not returned for 2 s. The plugin host was ended.\n";
-    assert_eq!(text(gone.as_ref()), expected);
-    let limited = Confinement { call_timeout: Some(Duration::from_millis(300)), ..confinement() };
-    let plugin = load(&compiled("limited", &[]), limited).unwrap();
-    let mut daemon = Daemon::default();
-    let mut instance = begun(&plugin, &mut daemon, "odd: checkFile=hang").unwrap();
-    assert!(instance.check_file(&mut daemon, b"/x").is_err_and(|gone| !gone.canceled));
+    let path = compiled("late", &[]);
+    let at_ends = load(&path, Confinement { start_timeout: LATE, ..confinement() }).unwrap();
+    let between = load(&path, Confinement { call_timeout: Some(LATE), ..confinement() }).unwrap();
+    thread::scope(|scope| {
+        for (plugin, function) in [(&at_ends, "freePlugin"), (&between, "checkFile")] {
+            scope.spawn(move || {
+                let gone = through_all(plugin, &mut Daemon::default(), &format!("odd: {function}=hang")).unwrap();
+                let expected = format!("{function} has not returned for 3 s. The plugin host was ended.\n");
+                assert!(!gone.canceled && String::from_utf8_lossy(&gone.text).ends_with(&expected), "{gone:?}");
+            });
+        }
+    });
 }
 
 fn nonsense_ends_the_plugin_host() {
     for what in ["scribble", "close"] {
-        let start = Instant::now();
         let gone = through(&mut Daemon::default(), &format!("odd: checkFile={what}"));
         let text = text(gone.as_ref());
         assert!(text.starts_with("Plugin odd-fd.so: the plugin host") && text.contains("checkFile"), "{text}");
-        assert!(start.elapsed() < Duration::from_secs(10));
         assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
     }
 }
@@ -230,7 +241,9 @@ fn libraries_that_are_no_plugins_are_refused() {
     let refusal = |name: &str, definition: &str| {
         let path = compiled(name, &[definition]);
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
-        load(&path, confinement()).unwrap_err().replace(path.to_str().unwrap(), "PATH").replace(&file, "FILE")
+        let late = Confinement { start_timeout: LATE, ..confinement() };
+        let confinement = if name == "sleeping" { late } else { confinement() };
+        load(&path, confinement).unwrap_err().replace(path.to_str().unwrap(), "PATH").replace(&file, "FILE")
     };
     let cases = [
         ("magic", "-DODD_LOAD=info.magic=\"x\"", "Plugin magic wrong. Plugin=FILE wanted=*FDPluginData* got=x\n"),

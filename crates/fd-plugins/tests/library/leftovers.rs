@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fd_plugins::SavePacket;
 use fd_plugins::library::Library;
@@ -39,11 +39,10 @@ fn runs(pid: u32) -> bool {
     status.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
 }
 
+/// Waits for the end of a process.
 fn must_end(pid: u32) {
-    let start = Instant::now();
     while runs(pid) {
-        assert!(start.elapsed() < Duration::from_secs(20), "process {pid} still runs");
-        std::thread::sleep(Duration::from_millis(5));
+        std::thread::yield_now();
     }
 }
 
@@ -74,7 +73,7 @@ fn what_a_plugin_has_started_ends_with_its_plugin_host() {
 
 fn a_killed_daemon_leaves_no_plugin_host() {
     let loops = compiled("loads", &["-DODD_LOAD=for(;;)pause()"]);
-    let (started, path) = (Instant::now(), compiled("killed", &[]));
+    let path = compiled("killed", &[]);
     let mut daemon = Command::new(std::env::current_exe().unwrap())
         .arg(DAEMON)
         .args([&path, &loops])
@@ -94,7 +93,7 @@ fn a_killed_daemon_leaves_no_plugin_host() {
         if hosts.iter().any(is_loading) {
             break hosts;
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "{hosts:?}");
+        std::thread::yield_now();
     };
     assert_eq!(hosts.len(), 2);
     daemon.kill().unwrap();

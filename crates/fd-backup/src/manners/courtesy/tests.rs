@@ -85,9 +85,7 @@ fn the_thread_runs_only_while_there_is_an_old_backup() {
     let _hangs = job.join(true);
     drop(sender);
     // It holds the courtesy until it has ended.
-    let begun = Instant::now();
-    while courtesy.is_looking.load(Ordering::SeqCst) && begun.elapsed() < 60 * SECOND {
+    while courtesy.is_looking.load(Ordering::SeqCst) {
         thread::yield_now();
     }
-    assert!(!courtesy.is_looking.load(Ordering::SeqCst));
 }

@@ -50,19 +50,24 @@ impl Limits {
 
     /// Looks ten times a second whether the call may go on.
     pub(super) fn look(&mut self, host: &dyn Host, process: &Process) -> Result<(), Failure> {
-        if self.looked.elapsed() < STEP {
+        let now = Instant::now();
+        if now.saturating_duration_since(self.looked) < STEP {
             return Ok(());
         }
-        self.looked = Instant::now();
+        self.looked = now;
         if process.ended().is_some() {
             return Err(Failure::Closed);
         }
+        self.hold(now, host.facts().is_canceled())
+    }
+
+    fn hold(&mut self, now: Instant, is_canceled: bool) -> Result<(), Failure> {
         if let Some(most) = self.most
-            && self.started.elapsed() >= most
+            && now.saturating_duration_since(self.started) >= most
         {
             return Err(Failure::Late(most));
         }
-        if host.facts().is_canceled() && self.canceled.get_or_insert(self.looked).elapsed() >= self.grace {
+        if is_canceled && now.saturating_duration_since(*self.canceled.get_or_insert(now)) >= self.grace {
             return Err(Failure::Canceled);
         }
         Ok(())
@@ -105,4 +110,26 @@ pub(super) fn read(mut stream: &UnixStream, conversation: &mut Conversation) -> 
 
 fn is_step(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_call_has_its_time_and_less_after_a_cancel() {
+        let begun = Limits::new(Some(30 * SECOND), 5 * SECOND);
+        let at = |seconds: u32| begun.started + seconds * SECOND;
+        let mut limits = begun;
+        assert!(limits.hold(at(29), false).is_ok());
+        assert!(matches!(limits.hold(at(30), false), Err(Failure::Late(most)) if most == 30 * SECOND));
+        let mut limits = begun;
+        assert!(limits.hold(at(10), true).is_ok());
+        assert!(limits.hold(at(14), true).is_ok());
+        assert!(matches!(limits.hold(at(15), true), Err(Failure::Canceled)));
+        let mut limits = Limits { most: None, ..begun };
+        assert!(limits.hold(at(1_000_000), false).is_ok());
+    }
 }
