@@ -5,21 +5,23 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use ports::ReservedPort;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_bacula-fd");
-const PATIENCE: Duration = Duration::from_secs(20);
+/// It decides no result.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A directory with a configuration, removed at the end.
 struct Place {
     directory: PathBuf,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl Place {
@@ -27,9 +29,7 @@ impl Place {
         let directory = std::env::temp_dir().join(format!("ferrofd-start-{name}-{}", std::process::id()));
         fs::create_dir_all(directory.join("work")).unwrap();
         fs::create_dir_all(directory.join("run")).unwrap();
-        // A port that is free at the moment.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let place = Self { directory, port };
+        let place = Self { directory, port: ReservedPort::new().unwrap() };
         place.configure("");
         place
     }
@@ -39,7 +39,7 @@ impl Place {
             "Director {{\n  Name = d-dir\n  Password = \"pw\"\n}}\nFileDaemon {{\n  Name = x-fd\n  FDport = {}\n  \
              FDAddress = 127.0.0.1\n  WorkingDirectory = {1}/work\n  Pid Directory = {1}/run\n{more}}}\n\
              Messages {{\n  Name = Standard\n  director = d-dir = all\n}}\n",
-            self.port,
+            self.port.number(),
             self.directory.display()
         );
         fs::write(self.config(), text).unwrap();
@@ -50,7 +50,7 @@ impl Place {
     }
 
     fn pid_file(&self) -> PathBuf {
-        self.directory.join(format!("run/bacula-fd.{}.pid", self.port))
+        self.directory.join(format!("run/bacula-fd.{}.pid", self.port.number()))
     }
 
     fn run(&self, options: &[&str]) -> Output {
@@ -90,9 +90,9 @@ fn signal(child: &Child, signal: Signal) {
 }
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let began = Instant::now();
+    let end = Instant::now() + PATIENCE;
     while !condition() {
-        assert!(began.elapsed() < PATIENCE, "{what}");
+        assert!(Instant::now() < end, "{what}");
         std::thread::yield_now();
     }
 }
@@ -199,7 +199,10 @@ fn signals_end_the_daemon_with_their_number() {
         signal(&daemon, end);
         assert_eq!(daemon.wait().unwrap().code(), Some(status));
         assert!(!place.pid_file().exists());
-        assert_eq!(fs::read(place.directory.join(format!("work/bacula-fd.{}.state", place.port))).unwrap().len(), 196);
+        assert_eq!(
+            fs::read(place.directory.join(format!("work/bacula-fd.{}.state", place.port.number()))).unwrap().len(),
+            196
+        );
     }
 }
 
@@ -224,7 +227,7 @@ fn in_the_background_it_has_a_session_of_its_own() {
     let place = Place::new("background");
     let started = Command::new(PROGRAM).arg("-c").arg(place.config()).current_dir(&place.directory).output().unwrap();
     assert_eq!((started.status.code(), text(&started.stdout)), (Some(0), String::new()));
-    wait_until("nobody listens", || TcpStream::connect(("127.0.0.1", place.port)).is_ok());
+    wait_until("nobody listens", || TcpStream::connect(place.port.address()).is_ok());
     let pid: i32 = fs::read_to_string(place.pid_file()).unwrap().trim().parse().unwrap();
     let about = |what: &str| PathBuf::from(format!("/proc/{pid}/{what}"));
     assert_eq!(nix::unistd::getsid(Some(Pid::from_raw(pid))).unwrap().as_raw(), pid);

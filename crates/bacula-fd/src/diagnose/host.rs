@@ -262,9 +262,10 @@ mod tests {
     #[test]
     fn a_port_that_listens_is_reached_and_a_closed_one_says_why() {
         let open = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let closed = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port();
+        let closed = ports::ReservedPort::new().unwrap();
         let host = || "127.0.0.1".to_owned();
-        let answers = ThisHost::new(false).reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed)]);
+        let answers =
+            ThisHost::new(false).reach(&[(host(), open.local_addr().unwrap().port()), (host(), closed.number())]);
         assert!(answers[0].is_ok(), "{answers:?}");
         assert_eq!(answers[1], Err("Connection refused".to_owned()));
     }

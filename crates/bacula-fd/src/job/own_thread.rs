@@ -27,7 +27,7 @@ pub(crate) const GLANCE: Duration = Duration::from_millis(200);
 /// The most threads that are left behind at a time. With so many a canceled job waits.
 const MOST_LEFT: usize = 256;
 
-/// Threads that were left behind and have not ended.
+/// Threads of all jobs that were left behind and have not ended.
 static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 /// See the module.
@@ -37,6 +37,8 @@ pub(crate) struct OwnThread<T> {
     /// Disconnected at its end.
     end: Receiver<()>,
     unwanted: Option<Instant>,
+    /// Where it is counted when it is left behind.
+    left: &'static AtomicUsize,
 }
 
 /// Why a thread has nothing to show.
@@ -97,15 +99,23 @@ impl<T: Send + 'static> OwnThread<T> {
     /// # Errors
     /// The system has no thread for it.
     pub(crate) fn start(name: String, work: impl FnOnce() -> T + Send + 'static) -> Result<Self, Nothing> {
+        Self::start_counted(name, &LEFT, work)
+    }
+
+    fn start_counted(
+        name: String,
+        left: &'static AtomicUsize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<Self, Nothing> {
         let stage = Arc::new(Mutex::new(Stage::Waited));
         let (open, end) = bounded(0);
-        let ending = Ending { stage: Arc::clone(&stage), _open: open };
+        let ending = Ending { stage: Arc::clone(&stage), left, _open: open };
         let handle = Builder::new().name(name).spawn(move || {
             let _ending = ending;
             work()
         });
         let handle = handle.map_err(|error| Nothing::no_thread(&error))?;
-        Ok(Self { handle, stage, end, unwanted: None })
+        Ok(Self { handle, stage, end, unwanted: None, left })
     }
 
     /// Waits for its end, unless it hangs and is not wanted any more.
@@ -114,7 +124,7 @@ impl<T: Send + 'static> OwnThread<T> {
     /// It is left behind, or has panicked.
     pub(crate) fn wait(mut self, job: &Job, wanted: IsWanted<'_>) -> Result<T, Nothing> {
         while self.end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
-            if !wanted() && self.is_left_if_unwanted(job, || false) {
+            if !wanted() && self.is_left_if_unwanted(Instant::now(), job, || false) {
                 return Err(Nothing::Left);
             }
         }
@@ -133,12 +143,12 @@ impl<T: Send + 'static> OwnThread<T> {
     /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
     /// ours. `true`: it is left, and must not be joined.
     pub(crate) fn is_left(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        job.cancel.is_cancelled() && self.is_left_if_unwanted(job, is_in_plugin)
+        job.cancel.is_cancelled() && self.is_left_if_unwanted(Instant::now(), job, is_in_plugin)
     }
 
-    fn is_left_if_unwanted(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        let unwanted = *self.unwanted.get_or_insert_with(Instant::now);
-        if unwanted.elapsed() < GRACE {
+    fn is_left_if_unwanted(&mut self, now: Instant, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
+        let unwanted = *self.unwanted.get_or_insert(now);
+        if now.saturating_duration_since(unwanted) < GRACE {
             return false;
         }
         if job.is_asking() || is_in_plugin() {
@@ -146,7 +156,7 @@ impl<T: Send + 'static> OwnThread<T> {
             return false;
         }
         let mut stage = lock(&self.stage);
-        if *stage == Stage::Waited && may_leave_one() {
+        if *stage == Stage::Waited && may_leave_one(self.left) {
             *stage = Stage::Left;
             job.cancel.abandon();
         }
@@ -155,14 +165,15 @@ impl<T: Send + 'static> OwnThread<T> {
 }
 
 /// Counts one more that is left behind, if there may be one.
-fn may_leave_one() -> bool {
+fn may_leave_one(left: &AtomicUsize) -> bool {
     let more = |left| (left < MOST_LEFT).then_some(left + 1);
-    LEFT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
 }
 
 /// Notes the end of the thread, also if it panics.
 struct Ending {
     stage: Arc<Mutex<Stage>>,
+    left: &'static AtomicUsize,
     /// Disconnects [`OwnThread::end`].
     _open: Sender<()>,
 }
@@ -171,7 +182,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         let mut stage = lock(&self.stage);
         if *stage == Stage::Left {
-            LEFT.fetch_sub(1, Ordering::Relaxed);
+            self.left.fetch_sub(1, Ordering::Relaxed);
         }
         *stage = Stage::Ended;
     }
@@ -193,15 +204,6 @@ mod tests {
     use crate::shared::job::Identity;
     use crate::sync::thread;
 
-    fn until_left<T: Send + 'static>(thread: &mut OwnThread<T>, job: &Job) -> Duration {
-        let begun = Instant::now();
-        while !thread.is_left(job, || false) {
-            assert!(begun.elapsed() < GRACE * 2);
-            thread::sleep(GLANCE / 10);
-        }
-        begun.elapsed()
-    }
-
     #[test]
     fn an_answer_or_a_panic_reaches_who_asked() {
         let job = Job::new(Identity::default(), 0);
@@ -213,12 +215,18 @@ mod tests {
 
     #[test]
     fn only_a_canceled_thread_that_hangs_is_left_behind() {
+        static LEFT: AtomicUsize = AtomicUsize::new(0);
         let (answer, storage) = bounded::<()>(0);
         let job = Job::new(Identity::default(), 0);
-        let mut thread = OwnThread::start("hangs".to_owned(), move || storage.recv()).unwrap();
+        let mut thread = OwnThread::start_counted("hangs".to_owned(), &LEFT, move || storage.recv()).unwrap();
         assert!(!thread.is_left(&job, || false));
+        assert!(thread.unwanted.is_none(), "its job is not canceled");
         job.cancel.cancel();
-        assert!(until_left(&mut thread, &job) >= GRACE);
+        let canceled = Instant::now();
+        let mut is_left = |after| thread.is_left_if_unwanted(canceled + after, &job, || false);
+        assert!(!is_left(Duration::ZERO));
+        assert!(!is_left(GRACE.saturating_sub(Duration::from_nanos(1))) && LEFT.load(Ordering::Relaxed) == 0);
+        assert!(is_left(GRACE));
         assert!(job.cancel.is_abandoned());
         assert_eq!(LEFT.load(Ordering::Relaxed), 1);
         answer.send(()).unwrap();
@@ -234,11 +242,10 @@ mod tests {
         while !thread.handle.is_finished() {
             thread::yield_now();
         }
-        let long_ago = Instant::now().checked_sub(GRACE * 2);
-        thread.unwanted = long_ago;
-        assert!(!thread.is_left(&job, || true));
-        thread.unwanted = long_ago;
-        assert!(!thread.is_left(&job, || false));
+        let canceled = Instant::now();
+        for (after, is_in_plugin) in [(Duration::ZERO, true), (GRACE, true), (GRACE, false), (GRACE * 2, false)] {
+            assert!(!thread.is_left_if_unwanted(canceled + after, &job, || is_in_plugin), "{after:?}");
+        }
         assert_eq!(thread.join().unwrap(), 7);
         assert!(!job.cancel.is_abandoned());
     }

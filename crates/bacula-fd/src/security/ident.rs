@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_host_without_the_service_does_not_tell() {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        assert!(ask(port, "127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap()).is_err());
+        let closed = ports::ReservedPort::new().unwrap();
+        assert!(ask(closed.address(), "127.0.0.1:1".parse().unwrap(), "127.0.0.1:2".parse().unwrap()).is_err());
     }
 }

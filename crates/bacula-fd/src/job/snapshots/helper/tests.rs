@@ -67,10 +67,8 @@ fn an_exit_of_one_has_the_helper_s_own_error_and_other_ends_have_not() {
 fn a_call_that_is_not_wanted_any_more_is_ended_with_what_it_has_started() {
     let (helper, folder) = helper("unwanted", "sleep 1000 & echo started > $0.started; sleep 1000", "");
     let started = folder.join("helper.started");
-    let begun = Instant::now();
     let failed = helper.ask(Action::Create, &about(), &|| !started.exists()).unwrap_err();
     assert!(failed.was_ended && failed.status == 0);
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
     fs::remove_dir_all(folder).unwrap();
 }
 
