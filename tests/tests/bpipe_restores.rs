@@ -119,7 +119,9 @@ fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
     ] {
         let jobs = bed.queue_all(&[0, 1].map(|side| restore(side, NAMES[side], how)))?;
         bed.wait_for_reports(&jobs)?;
-        let told = |side: usize| Ok(told(&bed, &bed.result(*jobs.get(side).unwrap())?, NAMES[side]));
+        let told = |side: usize| -> Result<Vec<String>> {
+            Ok(told(&bed, &bed.result(*jobs.get(side).unwrap())?, NAMES[side]))
+        };
         let sides: [Vec<String>; 2] = [told(0)?, told(1)?];
         assert!(sides[0].iter().any(|line| line == "data 348894 true"), "{how}: {sides:?}");
         wrong.extend(line_differences(how, &sides[0], &sides[1]));

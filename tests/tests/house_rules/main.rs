@@ -13,6 +13,7 @@ mod packages;
 mod pages;
 mod sources;
 mod streams;
+mod time;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -215,7 +215,7 @@ fn words(tokens: &proc_macro2::TokenStream) -> Vec<String> {
 }
 
 /// The attributes of an item of any kind that can carry some.
-fn attributes(item: &Item) -> &[Attribute] {
+pub(crate) fn attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,

@@ -57,7 +57,9 @@ fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() 
     // Each look at the clock takes a second.
     let (start, looks) = (Instant::now(), Cell::new(0));
     let clock = || start + Duration::from_secs(looks.replace(looks.get() + 1));
-    let error = Attempt { plan: &plan, watch: &watch, start, clock: &clock, told_of_silence: Cell::new(false) }.run().unwrap_err();
+    let error = Attempt { plan: &plan, watch: &watch, start, clock: &clock, told_of_silence: Cell::new(false) }
+        .run()
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("[FE0039] Unable to connect to Storage daemon on 127.0.0.1:{port}. ERR=Connection refused")
@@ -132,7 +134,8 @@ fn addresses_of_ipv6_come_first_and_once() {
 
 #[test]
 fn a_name_s_addresses_are_in_the_warning() {
-    let port = dead_port();
+    let dead = ReservedPort::new().unwrap();
+    let port = dead.number();
     let mut plan = plan(port, Duration::from_millis(100));
     let hosts = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
     if !hosts.contains("localhost") {
