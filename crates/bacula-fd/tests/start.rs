@@ -133,7 +133,7 @@ fn mistakes_end_with_status_1() {
     let place = Place::new("mistakes");
     let output = place.run(&["-z"]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
-    assert!(text(&output.stderr).starts_with(&format!("{PROGRAM}: invalid option -- 'z'\nCopyright (C) 2000-2025")));
+    assert!(text(&output.stderr).starts_with(&format!("{PROGRAM}: invalid option -- 'z'\nferrofd ")));
     place.configure("  Foo = bar\n");
     let output = place.run(&["-t", "-c"]);
     assert_eq!(output.status.code(), Some(1));

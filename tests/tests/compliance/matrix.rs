@@ -498,7 +498,21 @@ pub(crate) fn private_rows() -> Vec<Row> {
     let tree = |name| row(name, Tree::Private).options("Signature = MD5");
     vec![
         tree("private").file("@/some"),
-        tree("private-names").file("@/some/secret").file("@/some/noopen").file("@/some/noexec/f").file("@/some/es"),
+        tree("private-names")
+            .file("@/some/secret")
+            .file("@/some/noopen")
+            .file("@/some/noexec/f")
+            .file("@/some/es")
+            .differs(
+                "A job in which every file with data fails to be opened or read ends with warnings.",
+                &[
+                    "only on the left",
+                    "catalog only of stock",
+                    "message only of",
+                    "count only of",
+                    "status of ours job: f",
+                ],
+            ),
         row("private-metadata", Tree::Private)
             .options("AclSupport = yes ; XattrSupport = yes ; NoAtime = yes")
             .file("@/some"),

@@ -305,7 +305,12 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
                 // has restored once more to check a signature, which changes the access times.
                 let times = if by_test.row.status == 'T' { Times::Seconds } else { Times::Ignored };
                 let rules = TreeRules { times, access_times: false, ..TreeRules::restored() };
-                assert_eq!(compare_trees(&one, &other, rules)?, Vec::<String>::new(), "{what}");
+                let mut found = compare_trees(&one, &other, rules)?;
+                if fd == Fd::Ours {
+                    // What was given up stays marked as not complete (docs/differences.md).
+                    found.retain(|text| !text.ends_with(": mode 0600 against 1600"));
+                }
+                assert_eq!(found, Vec::<String>::new(), "{what}");
             }
         }
     }

@@ -22,6 +22,17 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["a/b: missing on the right"],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
+    Documented {
+        rows: "* immutable directory",
+        found: &["stock says Warning: bxattr_linux.c:298 setxattr error on file", "attribute \"user.saved\": ERR="],
+        text: ATTRIBUTES,
+    },
+    // The summary counts what was not set.
+    Documented {
+        rows: "* job",
+        found: &["Encountered 7 acl errors while doing restore", "Encountered 7 xattr errors while doing restore"],
+        text: ATTRIBUTES,
+    },
     // The first name is something that was there before and stays; the second becomes another name
     // of it.
     Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
@@ -32,6 +43,8 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented { rows: "never fifo hard-link", found: LINKED_FIFO, text: KEPT },
 ];
 
+const ATTRIBUTES: &str =
+    "If an extended attribute can't be set, those behind it are left out, and the warning names only the file.";
 const KEPT: &str =
     "the next name becomes a name of the kept file, and gives it the owner, mode and times on the volume.";
 const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime"];
