@@ -10,7 +10,7 @@ use fd_metadata::AttributeFailures;
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::stat::{FileStat, Mode, SFlag, fchmod};
+use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
 use nix::sys::statfs::{
     BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
     fstatfs,
@@ -118,9 +118,12 @@ impl OutputFile {
         }
     }
 
-    /// It is whole, and keeps the mode of a new file.
+    /// It is whole, and keeps the mode of a new file, unless its plugin has given it another one.
     pub(crate) fn finish(&self) -> Result<(), Errno> {
-        if self.is_new() { fchmod(self.file()?, UNFINISHED.difference(Mode::S_ISVTX)) } else { Ok(()) }
+        if !self.is_new() || Mode::from_bits_truncate(fstat(self.file()?)?.st_mode) != UNFINISHED {
+            return Ok(());
+        }
+        fchmod(self.file()?, UNFINISHED.difference(Mode::S_ISVTX))
     }
 
     /// A device or fifo that does not block: a write waits until it accepts data or the job is

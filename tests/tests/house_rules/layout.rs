@@ -137,14 +137,16 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
     const LIST: &str = ".ci/may-skip";
     let mut tests = BTreeSet::new();
     for path in rust_files()? {
-        // Unit tests are in a module of their own; those of a suite are not.
-        let suite = path.strip_prefix("tests/tests");
-        let parts: Vec<_> = match suite {
-            Ok(rest) => rest.iter().skip(1).collect(),
-            Err(_) => path.iter().skip_while(|part| *part != "src").skip(1).collect(),
-        };
-        let module: Vec<_> = parts.into_iter().map(|part| part.to_string_lossy().replace(".rs", "")).collect();
-        let apart = suite.is_ok() || module.last().is_some_and(|name| name == "tests");
+        // Unit tests are in a module of their own; those of a suite, or of a crate's public face,
+        // are not.
+        let below = |folder: &str| path.iter().skip_while(|part| *part != folder).skip(1).collect::<Vec<_>>();
+        let is_unit = path.iter().any(|part| part == "src");
+        let parts = if is_unit { below("src") } else { below("tests") };
+        // A suite of several files, or one.
+        let of_suite = if path.starts_with("tests/tests") { 2 } else { 1 };
+        let parts = parts.into_iter().skip(if is_unit { 0 } else { of_suite });
+        let module: Vec<_> = parts.map(|part| part.to_string_lossy().replace(".rs", "")).collect();
+        let apart = !is_unit || module.last().is_some_and(|name| name == "tests");
         let inside = if apart { "" } else { "::tests" };
         let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
         let mut functions = test_functions(&file);
@@ -154,7 +156,9 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
                 functions.extend(test_functions(&file));
             }
         }
-        tests.extend(functions.into_iter().map(|(name, _)| format!("{}{inside}::{name}", module.join("::"))));
+        let module = module.iter().flat_map(|name| [name, "::"]).collect::<String>();
+        let inside = inside.strip_prefix("::").map(|inside| format!("{inside}::")).unwrap_or_default();
+        tests.extend(functions.into_iter().map(|(name, _)| format!("{module}{inside}{name}")));
     }
     let list = read(LIST)?;
     let names = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(" | ").next());

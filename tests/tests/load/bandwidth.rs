@@ -1,6 +1,6 @@
-//! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set. The
-//! limits are so far apart that a host which stands still for a second makes none look like another
-//! one, nor like none; how exact they are is shown with a virtual clock (`fd-transport`).
+//! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set.
+//! The limits are so far apart that a host which stands still for a second makes none look like
+//! another one, nor like none; how exact they are is shown with a virtual clock (`fd-transport`).
 //!
 //! A relay takes the time.
 

@@ -121,8 +121,8 @@ impl fmt::Display for SyntaxError {
 impl core::error::Error for SyntaxError {}
 
 /// Where the secret in a text begins: behind the name of the directive that has one, however it is
-/// written (neither case nor blanks count), or misspelt at its end. What is wrong with the line, and
-/// whether it belongs to another directive, does not matter.
+/// written (neither case nor blanks count), or misspelt at its end. What is wrong with the line,
+/// and whether it belongs to another directive, does not matter.
 pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"passw";
     let letters: Vec<(usize, u8)> = text
