@@ -92,8 +92,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Errors, fatal errors and warnings.
-    /// Without the sum of what was complained about at the job's end.
+    /// Errors, fatal errors and warnings, without the sum of them at the job's end.
     fn complaints(&self) -> usize {
         let is_sum = |text: &str| text.contains("Warning: Encountered ");
         self.messages.iter().filter(|(kind, text)| matches!(kind, 4..=6) && !is_sum(text)).count()
