@@ -396,6 +396,29 @@ impl Bed {
     /// Waits for the end of a job.
     pub fn wait(&self, job: u32) -> Result<JobResult> {
         self.wait_for_reports(&[job])?;
+        self.ended(job)
+    }
+
+    /// How many reports a job has: one more each time that it is resumed.
+    pub fn reports_of(&self, job: u32) -> Result<usize> {
+        self.reports.count(job)
+    }
+
+    /// Waits for the end of a job that had so many reports when it was resumed.
+    pub fn wait_again(&self, job: u32, reports: usize) -> Result<JobResult> {
+        wait_for(&format!("another report of job {job}"), LONGEST_JOB, || {
+            Ok(if self.reports.count(job)? > reports { Ok(()) } else { Err(format!("{reports} until now")) })
+        })?;
+        let rest = format!("FROM Log WHERE JobId = {job} AND LogText LIKE '%  Termination: %'");
+        wait_for(&format!("another report in the log of job {job}"), PATIENCE, || {
+            let rows = self.catalog.rows(&["LogId"], &rest)?.len();
+            Ok(if rows > reports { Ok(()) } else { Err(format!("{rows} until now")) })
+        })?;
+        self.ended(job)
+    }
+
+    /// The result of a job that has written its report.
+    fn ended(&self, job: u32) -> Result<JobResult> {
         let result = self.result(job)?;
         if "CRBMSmsjcdtplLi".contains(result.row.status) {
             return Err(BedError::Usage(format!("job {job} has a report in state {}", result.row.status)));

@@ -2,7 +2,6 @@
 //! it nothing when it is read. A question to the catalog takes its lock there, and the Director's
 //! own command `wait` looks every few seconds only.
 
-use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
@@ -28,7 +27,8 @@ struct Seen {
     rest: Vec<u8>,
     /// The job whose report is being read.
     job: Option<u32>,
-    ended: BTreeSet<u32>,
+    /// In their order; a job that is resumed has one more.
+    ended: Vec<u32>,
 }
 
 impl Reports {
@@ -39,13 +39,18 @@ impl Reports {
 
     /// Whether the report of a job is there.
     pub(crate) fn has(&self, job: u32) -> Result<bool> {
+        Ok(self.count(job)? > 0)
+    }
+
+    /// How many reports of a job are there.
+    pub(crate) fn count(&self, job: u32) -> Result<usize> {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         match File::open(&self.path) {
             Ok(file) => seen.read(file).map_err(BedError::file("read", &self.path))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(BedError::file("open", &self.path)(error)),
         }
-        Ok(seen.ended.contains(&job))
+        Ok(seen.ended.iter().filter(|ended| **ended == job).count())
     }
 
     /// Whether a job has a message with this text in its first line.
@@ -96,9 +101,9 @@ mod tests {
         seen.take(b"24-Nov 11:30 bed-dir JobId 7: Start\n  JobId:                  7\n  Job:  x\n  Termin");
         assert!(seen.ended.is_empty());
         seen.take(b"ation:            Backup OK\n\n  JobId:                  8\n");
-        assert_eq!(seen.ended, BTreeSet::from([7]));
+        assert_eq!(seen.ended, [7]);
         seen.take(b"  Termination:            *** Backup Error ***\n");
-        assert_eq!(seen.ended, BTreeSet::from([7, 8]));
+        assert_eq!(seen.ended, [7, 8]);
     }
 
     #[test]

@@ -87,11 +87,12 @@ impl Stage {
 
     /// The stopped job goes on, and ends.
     fn resume(&self, stopped: &JobResult) -> Result<JobResult> {
+        let reports = self.bed.reports_of(stopped.row.id)?;
         self.bed.console(&[&format!("resume incomplete jobid={} yes", stopped.row.id)])?;
         let mut writer = self.writer()?;
         writer.write_all(&Noise::new(2).bytes(PIECES * PIECE)).unwrap();
         drop(writer);
-        self.bed.wait(stopped.row.id)
+        self.bed.wait_again(stopped.row.id, reports)
     }
 
     fn neutral(text: &str, client: &str, job: u32) -> String {

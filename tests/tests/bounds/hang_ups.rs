@@ -137,8 +137,9 @@ fn a_job_goes_on_after_its_connection_has_ended_once() -> Result<()> {
             // It works once: the next job, and this one when it goes on, is not cut off again.
             let shown = stage.bed.console(&[&format!("setdebug client={client}-fd level=0")])?;
             assert!(shown.contains(" hangup=0 "), "{client}: {shown}");
+            let reports = stage.bed.reports_of(job.row.id)?;
             stage.bed.console(&[&format!("resume incomplete jobid={} yes", job.row.id)])?;
-            let job = stage.bed.wait(job.row.id)?.must_be_good()?;
+            let job = stage.bed.wait_again(job.row.id, reports)?.must_be_good()?;
             ended.push((job.row.files, stage.bed.catalog().files(job.row.id)?.len()));
         }
         assert_eq!(stopped[0].0.said, stopped[1].0.said);
