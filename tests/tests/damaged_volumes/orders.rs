@@ -128,11 +128,9 @@ fn has_run(what: &str, outcome: &Outcome, marker: &Path, line: &str) {
     fs::remove_file(marker).unwrap();
 }
 
-#[test]
-fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon runs what the volume says");
-    }
+/// A bed whose clients are set up in each way that a restore may be limited, and the directory that
+/// the strict one may restore into.
+fn refusing_bed() -> Result<(Bed, PathBuf)> {
     let mut options = BedOptions::new("volume-orders", [client("plain", &[])?])?;
     options.tls_psk = false;
     let keys = Keys::make(&options.folder.make("keys")?, "own");
@@ -148,7 +146,15 @@ fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
     build_plugin("cnotes", &[], &plugins.join("cnotes-fd.so"))?;
     library.plugins = Plugins::In(plugins);
     options.clients.extend([signed, strict, library, client("never", &["plugins.restore_commands = \"none\""])?]);
-    let mut bed = Bed::start(options)?;
+    Ok((Bed::start(options)?, allowed))
+}
+
+#[test]
+fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon runs what the volume says");
+    }
+    let (mut bed, allowed) = refusing_bed()?;
     let (writer, marker) = marker(&bed, "marker");
     let folder = bed.folder().join("in-place");
     let command = format!("bpipe:/x:true:{writer}");
