@@ -70,7 +70,8 @@ impl StockRecord {
             Source::Recording(folder) => {
                 // Many rows are named after commands.
                 let path = folder.join(format!("{:016x}", xxh3_64(name.as_bytes())));
-                let text = format!("{name}\n{input:016x}\n{}", lines.concat_lines());
+                let lines: String = lines.iter().flat_map(|line| [line.as_str(), "\n"]).collect();
+                let text = format!("{name}\n{input:016x}\n{lines}");
                 fs::write(&path, text).map_err(BedError::file("write", &path))?;
                 Ok(Vec::new())
             }
@@ -83,16 +84,5 @@ impl StockRecord {
                 Ok(row.pattern.differences(what, &lines))
             }
         }
-    }
-}
-
-trait ConcatLines {
-    /// Each line with its end.
-    fn concat_lines(&self) -> String;
-}
-
-impl ConcatLines for Vec<String> {
-    fn concat_lines(&self) -> String {
-        self.iter().flat_map(|line| [line, "\n"]).collect()
     }
 }
