@@ -26,6 +26,6 @@ mod writer;
 
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
-pub use target::{AttributeFailures, Target, UsualOwner, make_fifo, make_node, pin};
+pub use target::{AttributeFailures, Target, UsualOwner, make_special, pin};
 pub use warnings::{Failures, WarningLimit};
 pub use writer::{MetadataWriter, WriterWarnings};

@@ -14,11 +14,10 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::names::NameCache;
 use crate::no_proc::{descriptor_path, has_proc};
+use crate::target::{ACCESS_ACL, DEFAULT_ACL};
 use crate::texts;
 use crate::warnings::Failures;
 
-const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
-const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 const CIFS_ACL: &[u8] = b"system.cifs_acl";
 
 /// The most that the kernel gives as one list or one value.

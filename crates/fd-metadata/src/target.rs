@@ -12,6 +12,11 @@ use nix::unistd::{Gid, Uid};
 
 use crate::no_proc::{descriptor_path, has_proc, inside, must_be};
 
+/// What the kernel calls the ACL of an object.
+pub(crate) const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
+/// What it calls the ACL that a directory gives to what is made in it.
+pub(crate) const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
+
 /// What metadata is applied to.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
@@ -261,6 +266,25 @@ impl Target<'_> {
         )
     }
 
+    /// Takes away the ACLs that a new object has from the default ACL of its directory: with them its
+    /// mode would give other users rights that its record does not. Where there is none, this
+    /// changes nothing.
+    pub fn drop_inherited_acls(&self) -> Result<(), Errno> {
+        [ACCESS_ACL, DEFAULT_ACL].into_iter().try_for_each(|name| self.drop_acl(name))
+    }
+
+    fn drop_acl(&self, name: &[u8]) -> Result<(), Errno> {
+        // To ask is much cheaper than to remove what is not there.
+        let asked = match self {
+            Self::Open(file) => rustix::fs::fgetxattr(*file, name, &mut [0_u8; 0]).map(drop).map_err(system_error),
+            Self::PinnedDirectory(_) | Self::Pinned { .. } | Self::Named { .. } => Ok(()),
+        };
+        match asked.and_then(|()| self.remove_xattr(name)) {
+            Err(Errno::ENODATA | Errno::ENOTSUP | Errno::ENOSYS) => Ok(()),
+            done => done,
+        }
+    }
+
     /// Changes an attribute by the call that the target needs: for an open file, for a path that is
     /// followed, for one that is not.
     fn change_xattr(
@@ -307,15 +331,24 @@ fn through_descriptor(directory: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
     path
 }
 
-/// Makes a fifo. The umask applies to `mode`, so it is to be set again.
-pub fn make_fifo(directory: BorrowedFd<'_>, name: &[u8], mode: u32) -> Result<(), Errno> {
-    nix::unistd::mkfifoat(directory, name, Mode::from_bits_truncate(mode & PERMISSIONS))
-}
-
-/// Makes a device, or another object of the type in `mode`. The umask applies to `mode`.
-pub fn make_node(directory: BorrowedFd<'_>, name: &[u8], mode: u32, device: u64) -> Result<(), Errno> {
-    let kind = SFlag::from_bits_truncate(mode & Stat::MODE_TYPE);
-    nix::sys::stat::mknodat(directory, name, kind, Mode::from_bits_truncate(mode & PERMISSIONS), device)
+/// Makes a fifo, or a device, or another object of the type in `mode`, without an ACL. Only its
+/// owner may use it until it gets its mode.
+pub fn make_special(directory: BorrowedFd<'_>, name: &[u8], mode: u32, device: u64) -> Result<(), Errno> {
+    let private = Mode::from_bits_truncate(mode & 0o700);
+    let kind = mode & Stat::MODE_TYPE;
+    if kind == Stat::MODE_FIFO {
+        nix::unistd::mkfifoat(directory, name, private)?;
+    } else {
+        nix::sys::stat::mknodat(directory, name, SFlag::from_bits_truncate(kind), private, device)?;
+    }
+    let object = pin(directory, name)?;
+    let target = Target::Pinned { object: object.as_fd(), directory, name };
+    // Of what another user has put there in between, nothing is taken away.
+    let found = target.stat()?;
+    if found.st_mode & Stat::MODE_TYPE == kind && found.st_uid == nix::unistd::geteuid().as_raw() {
+        target.drop_inherited_acls()?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,12 +6,9 @@ use fd_records::{Acl, AclHere, MetadataKind, Stream, StreamClass, xattr};
 use nix::errno::Errno;
 
 use crate::names::NameCache;
-use crate::target::Target;
+use crate::target::{ACCESS_ACL, DEFAULT_ACL, Target};
 use crate::texts;
 use crate::warnings::WarningLimit;
-
-const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
-const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 
 /// The warnings about one record, for the operator.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]

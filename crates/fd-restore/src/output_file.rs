@@ -6,9 +6,9 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use fd_messages::CancelToken;
-use fd_metadata::AttributeFailures;
+use fd_metadata::{AttributeFailures, Target};
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
+use nix::fcntl::{OFlag, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
 use nix::sys::statfs::{
@@ -21,7 +21,7 @@ use crate::texts::FailedWrite;
 
 /// Mode of a new file until it has that of its record: private, and marked. The sticky bit means
 /// nothing at a file, and stays with one that is never finished, even if the daemon is killed.
-pub(crate) const UNFINISHED: Mode = Mode::S_ISVTX.union(Mode::S_IRUSR).union(Mode::S_IWUSR);
+const UNFINISHED: Mode = Mode::S_ISVTX.union(Mode::S_IRUSR).union(Mode::S_IWUSR);
 
 /// Whether this is a file that a restore of this user has begun and never finished. A record with
 /// that very mode has also this time of change, in seconds.
@@ -30,6 +30,25 @@ pub(crate) fn is_unfinished(found: &FileStat, recorded: i64) -> bool {
         && found.st_uid == geteuid().as_raw()
         && found.st_nlink == 1
         && found.st_mtime != recorded
+}
+
+/// Makes a file that does not exist, with this access: unfinished, and without an ACL that its
+/// directory gives to new files.
+pub(crate) fn make_unfinished(directory: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
+    let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    let file = openat(directory, name, flags, UNFINISHED)?;
+    Target::Open(file.as_fd()).drop_inherited_acls()?;
+    Ok(file)
+}
+
+/// Which file it is: device and inode.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Identity(u64, u64);
+
+impl Identity {
+    pub(crate) const fn of(stat: &FileStat) -> Self {
+        Self(stat.st_dev, stat.st_ino)
+    }
 }
 
 /// Bytes that are read at a time.
@@ -53,6 +72,8 @@ pub(crate) struct OutputFile {
     /// The end of what was written; `None` if the file may hold more.
     end: Option<u64>,
     is_readable: bool,
+    /// Which file it is, if it is a new one where other users can change names.
+    identity: Option<Identity>,
     /// The job, for a file that may block for long: then it is opened without blocking.
     patience: Option<CancelToken>,
 }
@@ -78,6 +99,16 @@ impl OutputFile {
         Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
 
+    /// It has this identity, and its name may mean another file soon.
+    pub(crate) fn known_as(self, identity: Option<Identity>) -> Self {
+        Self { identity, ..self }
+    }
+
+    /// Which file it is, if that was asked when it was made.
+    pub(crate) const fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
     /// A file or device that may contain data already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
         Self::with(Content::Open(File::from(file)))
@@ -90,7 +121,16 @@ impl OutputFile {
     }
 
     fn with(content: Content) -> Self {
-        Self { content, address: 0, written: 0, writes: 0, end: None, is_readable: false, patience: None }
+        Self {
+            content,
+            address: 0,
+            written: 0,
+            writes: 0,
+            end: None,
+            is_readable: false,
+            identity: None,
+            patience: None,
+        }
     }
 
     /// What attributes could not be set, if that is done already.

@@ -25,7 +25,7 @@ use self::findings::Findings;
 use self::metadata::{HeldMetadata, MetadataTime};
 use crate::digests::Recorded;
 use crate::file::{Created, Creator, DataPath, Destination, Encryption, RestoreItem, Sink};
-use crate::output_file::OutputFile;
+use crate::output_file::{Identity, OutputFile};
 use crate::overlap::{Pace, RunOfFiles, Turn, Writers, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::{Creation, MetadataAnswer, Section};
@@ -78,7 +78,7 @@ pub fn run(
         state,
         item: None,
         file: None,
-        is_made: false,
+        made: Made::Nothing,
         section: Section::Outside,
         told_command: Vec::new(),
         ends_early: false,
@@ -107,6 +107,17 @@ pub fn run(
     end.map(|end| Outcome { end, queued: round.report.into_queue() })
 }
 
+/// What has become of an object without data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Made {
+    /// It is not there, or its name means another object.
+    Nothing,
+    /// It was made, or found.
+    Object,
+    /// This object got an update of its attributes.
+    Updated(Identity),
+}
+
 /// Counts of ignored records.
 #[derive(Default, Debug)]
 struct Ignored {
@@ -128,7 +139,7 @@ struct Round<'a> {
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
     /// Whether it was made, or found, and has no data.
-    is_made: bool,
+    made: Made,
     /// Whether a plugin has saved the records that come, and which one restores them.
     section: Section<'a>,
     /// The last command of a plugin that messages have told of.
@@ -284,7 +295,7 @@ impl<'a> Round<'a> {
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.item = None;
-        self.is_made = false;
+        self.made = Made::Nothing;
         let made_before = self.made_before.take();
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
@@ -315,9 +326,12 @@ impl<'a> Round<'a> {
             self.report_restored(&item);
         }
         self.progress.add_file();
-        self.is_made = matches!(created, Created::Made);
+        self.made = if matches!(created, Created::Made) { Made::Object } else { Made::Nothing };
         match created {
             Created::Open(file) => {
+                if let (Some(identity), Ok(path)) = (file.identity(), &item.path) {
+                    self.state.directories.note_object(path, identity);
+                }
                 if let Some(plugin) = self.section.plugin() {
                     plugin.left_to_core();
                 }
@@ -333,7 +347,8 @@ impl<'a> Round<'a> {
                 let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report));
                 match creation {
                     Creation::Core if by_core => {
-                        attributes::set_without_data(&mut self.report, &mut self.state.directories, &item);
+                        let directories = &mut self.state.directories;
+                        self.made = attributes::set_without_data(&mut self.report, directories, &item);
                     }
                     Creation::Made if by_core => {
                         attributes::set_by_name(&mut self.report, &mut self.state.directories, &item);
@@ -650,7 +665,7 @@ impl<'a> Round<'a> {
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(item) = &self.item else { return };
-        match MetadataTime::of(item, kind, record, self.is_open(), self.is_made) {
+        match MetadataTime::of(item, kind, record, self.is_open(), self.made != Made::Nothing) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {
@@ -723,7 +738,7 @@ impl<'a> Round<'a> {
                     metadata.apply(writer, report, item, &Target::Open(descriptor));
                 }
             }
-            None => metadata.apply_by_name(directories, writer, report, item),
+            None => metadata.apply_by_name(directories, writer, report, item, self.made),
         }
         if let Some(plugin) = self.section.plugin() {
             for (kind, _, content) in xacls.records() {

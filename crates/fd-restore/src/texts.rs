@@ -276,6 +276,12 @@ pub(crate) fn times_not_set(AttributeLines([.., line]): AttributeLines, path: &[
     with_error(&format!("{line} Unable to set file times "), path, errno)
 }
 
+/// An update of attributes whose name means an object that it can't be for.
+pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
+    let why = b" not updated: another object has its name now. Restore it together with the job that has its data.";
+    join(&[b"Attributes of ", path, why])
+}
+
 pub(crate) fn no_private_keys() -> Vec<u8> {
     b"No private decryption keys have been defined to decrypt encrypted backup data.\n".to_vec()
 }

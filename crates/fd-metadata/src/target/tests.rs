@@ -103,14 +103,14 @@ fn set_id_bits_never_stand_for_the_wrong_owner() {
 #[test]
 fn special_files_are_made() {
     let (folder, directory) = folder();
-    make_fifo(directory.as_fd(), b"fifo", 0o010_640).unwrap();
+    make_special(directory.as_fd(), b"fifo", 0o010_640, 0).unwrap();
     assert_eq!(fs::metadata(folder.path().join("fifo")).unwrap().mode() & 0o170_000, 0o010_000);
-    assert_eq!(make_fifo(directory.as_fd(), b"fifo", 0o640), Err(Errno::EEXIST));
-    match make_node(directory.as_fd(), b"null", 0o020_600, 0x103) {
+    assert_eq!(make_special(directory.as_fd(), b"fifo", 0o010_640, 0), Err(Errno::EEXIST));
+    match make_special(directory.as_fd(), b"null", 0o020_600, 0x103) {
         Ok(()) => assert_eq!(fs::metadata(folder.path().join("null")).unwrap().rdev(), 0x103),
         Err(Errno::EPERM) => skip::part("this user may not make devices"),
         Err(other) => panic!("{other}"),
     }
-    make_node(directory.as_fd(), b"file", 0o100_600, 0).unwrap();
+    make_special(directory.as_fd(), b"file", 0o100_600, 0).unwrap();
     assert!(fs::metadata(folder.path().join("file")).unwrap().is_file());
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::os::fd::BorrowedFd;
 
 use fd_messages::{CancelToken, MessageType};
-use fd_metadata::{make_fifo, make_node, pin};
+use fd_metadata::{make_special, pin};
 use fd_records::{FileType, Replace, Stat};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -16,7 +16,7 @@ use super::item::RestoreItem;
 use super::replace::reason_to_skip;
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::may_be_read_back;
-use crate::output_file::{OutputFile, UNFINISHED};
+use crate::output_file::{Identity, OutputFile, make_unfinished};
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
@@ -166,7 +166,7 @@ impl Creator<'_, '_> {
         }
         let ready = self.prepare_parent(item, &parent)?;
         match item.file_type {
-            Some(FileType::Symlink) => self.symlink(item, name, ready),
+            Some(FileType::Symlink) => self.symlink(item, path, name, ready),
             Some(FileType::HardLink) => self.hard_link(item, name, ready),
             Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(item, path, name, ready),
             _ if is_new_file => self.new_file(item, path, &parent, name, ready),
@@ -285,19 +285,15 @@ impl Creator<'_, '_> {
     /// Creates a file that does not exist, for writing and, if permitted, for reading.
     fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
         self.directories.note_modification();
+        let is_guarded = self.directories.is_guarded();
         let here = self.here()?;
-        let open = |access| {
-            let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-            openat(here, name, flags, UNFINISHED)
+        let (file, is_readable) = match to_be_read.then(|| make_unfinished(here, name, OFlag::O_RDWR)) {
+            // A security module may permit writing only.
+            None | Some(Err(Errno::EACCES | Errno::EPERM)) => (make_unfinished(here, name, OFlag::O_WRONLY)?, false),
+            Some(made) => (made?, true),
         };
-        if to_be_read {
-            match open(OFlag::O_RDWR) {
-                // A security module may permit writing only.
-                Err(Errno::EACCES | Errno::EPERM) => {}
-                opened => return opened.map(|file| OutputFile::empty(file, true)),
-            }
-        }
-        open(OFlag::O_WRONLY).map(|file| OutputFile::empty(file, false))
+        let identity = if is_guarded { None } else { fstat(&file).ok().as_ref().map(Identity::of) };
+        Ok(OutputFile::empty(file, is_readable).known_as(identity))
     }
 
     /// Opens a file to be patched. An update of attributes needs no open file; if the file does not
@@ -334,12 +330,18 @@ impl Creator<'_, '_> {
         }
     }
 
-    fn symlink(&mut self, item: &RestoreItem, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
+    fn symlink(
+        &mut self,
+        item: &RestoreItem,
+        path: &OutputPath,
+        name: &[u8],
+        ready: Result<(), Errno>,
+    ) -> Step<Created> {
         self.directories.note_modification();
         let target = &item.link.text;
         match ready.and_then(|()| symlinkat(target.as_slice(), self.here()?, name)) {
             Ok(()) => {
-                self.directories.note_made(name);
+                self.directories.note_made(path, name);
                 Ok(Created::Made)
             }
             Err(Errno::EEXIST) => Ok(Created::Made),
@@ -403,12 +405,9 @@ impl Creator<'_, '_> {
         }
         self.directories.note_modification();
         let is_fifo = stat.mode_type() == Stat::MODE_FIFO;
-        let made = ready.and_then(|()| {
-            let here = self.here()?;
-            if is_fifo { make_fifo(here, name, stat.mode) } else { make_node(here, name, stat.mode, stat.rdev) }
-        });
+        let made = ready.and_then(|()| make_special(self.here()?, name, stat.mode, stat.rdev));
         match made {
-            Ok(()) => self.directories.note_made(name),
+            Ok(()) => self.directories.note_made(path, name),
             Err(Errno::EEXIST) => {}
             Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&item.output, errno)),
             Err(errno) => return self.fail(texts::cannot_make_node(&item.output, errno)),

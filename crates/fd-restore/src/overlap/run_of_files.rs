@@ -14,10 +14,10 @@ use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use super::task::{Answer, Identity, Task};
+use super::task::{Answer, Task};
 use super::writers::Writers;
 use crate::file::RestoreItem;
-use crate::output_file::OutputFile;
+use crate::output_file::{Identity, OutputFile};
 use crate::plan::RestorePlan;
 use crate::stream::{Lookahead, Unpacker};
 use crate::tree::{Base, Directories, MakeDirectory, OutputPath};
@@ -111,7 +111,7 @@ impl RunOfFiles {
         let mut made = 0;
         for file in objects.iter_mut().filter_map(|object| object.file.as_mut()) {
             file.answer = answers.next().unwrap_or(Answer::NotBegun);
-            made += usize::from(matches!(file.answer, Answer::Made { .. }));
+            made += usize::from(matches!(file.answer, Answer::Made(_)));
         }
         Some(Self { objects, files, made })
     }
@@ -128,7 +128,7 @@ impl RunOfFiles {
             return Some(Turn { records, item: None, file: None });
         };
         let file = match answer {
-            Answer::Made { file, .. } => Some(file),
+            Answer::Made(file) => Some(file),
             Answer::NotMade(Errno::EEXIST) => {
                 self.take_back(&item, directory.as_fd());
                 None
@@ -142,14 +142,14 @@ impl RunOfFiles {
     /// the name of `item` already. It is removed, and made again when it is its turn.
     fn take_back(&mut self, item: &RestoreItem, directory: BorrowedFd<'_>) {
         let Some(there) = item.last_name().and_then(|name| look(directory, name)) else { return };
-        let identity = Identity::of(&there);
+        let identity = Some(Identity::of(&there));
         for later in self.objects.iter_mut().filter_map(|object| object.file.as_mut()) {
-            if !matches!(&later.answer, Answer::Made { identity: made, .. } if *made == identity) {
+            if !matches!(&later.answer, Answer::Made(made) if made.identity() == identity) {
                 continue;
             }
             let Some(name) = later.item.last_name() else { continue };
             let directory = later.directory.as_fd();
-            let is_it = look(directory, name).is_some_and(|found| Identity::of(&found) == identity);
+            let is_it = look(directory, name).is_some_and(|found| Some(Identity::of(&found)) == identity);
             if is_it && there.st_nlink == 1 && unlinkat(directory, name, UnlinkatFlags::NoRemoveDir).is_ok() {
                 later.answer = Answer::NotBegun;
             }

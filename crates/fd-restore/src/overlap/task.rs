@@ -8,11 +8,11 @@ use std::sync::Arc;
 use fd_metadata::{AttributeFailures, Target, UsualOwner};
 use fd_records::Stat;
 use nix::errno::Errno;
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{FileStat, fstat};
+use nix::fcntl::OFlag;
+use nix::sys::stat::fstat;
 use nix::unistd::close;
 
-use crate::output_file::{OutputFile, UNFINISHED};
+use crate::output_file::{Identity, OutputFile, make_unfinished};
 
 /// A new file with all of its data.
 #[derive(Debug)]
@@ -38,42 +38,27 @@ pub(crate) enum Answer {
     /// There is no new file.
     NotMade(Errno),
     /// There is one. Unless it was finished it is open and empty.
-    Made { file: OutputFile, identity: Identity },
-}
-
-/// Which file it is: device and inode.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Identity(u64, u64);
-
-impl Identity {
-    pub(crate) const fn of(stat: &FileStat) -> Self {
-        Self(stat.st_dev, stat.st_ino)
-    }
+    Made(OutputFile),
 }
 
 impl Task {
     /// Makes the file, writes it, and sets its attributes.
     pub(crate) fn carry_out(&self, usual: &mut UsualOwner) -> Answer {
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        let made = openat(self.directory.as_fd(), self.name.as_slice(), flags, UNFINISHED);
-        let mut file = match made {
+        let mut file = match make_unfinished(self.directory.as_fd(), &self.name, OFlag::O_WRONLY) {
             Ok(made) => File::from(made),
             Err(errno) => return Answer::NotMade(errno),
         };
-        let identity = match fstat(&file) {
-            Ok(stat) => Identity::of(&stat),
-            // Nothing is known of it, but that it is there and empty.
-            Err(_) => Identity(0, 0),
-        };
+        // Without one nothing is known of it, but that it is there and empty.
+        let identity = fstat(&file).ok().as_ref().map(Identity::of);
         if file.write_all(&self.data).is_err() {
             // The job's thread writes it again, from the beginning.
             let _length = file.set_len(0);
             let _start = file.rewind();
-            return Answer::Made { file: OutputFile::empty(file.into(), false), identity };
+            return Answer::Made(OutputFile::empty(file.into(), false).known_as(identity));
         }
         let failures = self.set_attributes(&file, usual);
         let file = if self.stays_open { Ok(file) } else { Err(close(file).err()) };
-        Answer::Made { file: OutputFile::finished(file, failures), identity }
+        Answer::Made(OutputFile::finished(file, failures).known_as(identity))
     }
 
     fn set_attributes(&self, file: &File, usual: &mut UsualOwner) -> AttributeFailures {

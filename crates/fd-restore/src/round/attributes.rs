@@ -12,11 +12,12 @@ use nix::errno::Errno;
 use nix::sys::stat::FileStat;
 
 use crate::file::RestoreItem;
-use crate::output_file::OutputFile;
+use crate::output_file::{Identity, OutputFile};
 use crate::report::Report;
 use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
+use super::Made;
 use super::named::with_named;
 
 /// Sets the attributes of a file whose data has come.
@@ -63,11 +64,11 @@ fn lines_of(item: &RestoreItem) -> AttributeLines {
     if item.stat.mode_type() == Stat::MODE_SYMLINK { texts::LINK_LINES } else { texts::NAME_LINES }
 }
 
-/// Sets the attributes of what has no data.
-pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) {
+/// Sets the attributes of what has no data. Returns what metadata that follows is for.
+pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) -> Made {
     let is_socket = item.stat.mode_type() == Stat::MODE_SOCKET;
     if item.file_type == Some(FileType::Special) && is_socket {
-        return;
+        return Made::Object;
     }
     if item.is_directory() {
         let mut stat = item.stat;
@@ -79,10 +80,13 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
             tell(report, texts::NAME_LINES, item, target.set_attributes(&stat));
         }
         directories.note_record();
-        return;
+        return Made::Object;
+    }
+    if item.is_update {
+        return update(report, directories, item);
     }
     let guarded = directories.is_guarded();
-    let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return };
+    let (Some(directory), Some(name)) = (directories.handle(), item.last_name()) else { return Made::Object };
     let failures = if guarded {
         let target = Target::Named { directory, name };
         if is_the_file(item, || target.stat().ok()) { set_of_name(&target, item) } else { AttributeFailures::default() }
@@ -93,6 +97,37 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
         }
     };
     tell(report, lines_of(item), item, failures);
+    Made::Object
+}
+
+/// Sets the attributes of an update to what its name means, if that is the object that it is for:
+/// one that this job has made under this name, or that has the type and the owner already.
+fn update(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) -> Made {
+    let (Ok(path), Some(name)) = (&item.path, item.last_name()) else { return Made::Nothing };
+    let held = directories.second_handle().and_then(|directory| Ok((pin(directory.as_fd(), name)?, directory)));
+    let (pinned, directory) = match held {
+        Ok(held) => held,
+        Err(errno) => {
+            tell(report, lines_of(item), item, nothing_set(errno));
+            return Made::Nothing;
+        }
+    };
+    let target = Target::Pinned { object: pinned.as_fd(), directory: directory.as_fd(), name };
+    let found = target.stat().ok().filter(|found| is_of_type(item, found));
+    let found = found.filter(|found| directories.may_update(path, found, (item.stat.uid, item.stat.gid)));
+    let Some(found) = found else {
+        report.now(MessageType::Error, &texts::update_refused(&item.output));
+        return Made::Nothing;
+    };
+    tell(report, lines_of(item), item, set_of_name(&target, item));
+    Made::Updated(Identity::of(&found))
+}
+
+/// Whether what was found has the type of the record.
+fn is_of_type(item: &RestoreItem, found: &FileStat) -> bool {
+    let stat = &item.stat;
+    let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
+    (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0 && (!is_device || found.st_rdev == stat.rdev)
 }
 
 /// Sets the attributes of what a plugin has made and left to the daemon, if it is of the record's
@@ -108,13 +143,11 @@ fn set_of_pinned(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
         Ok(found) => found,
         Err(errno) => return nothing_set(errno),
     };
-    let stat = &item.stat;
-    let same_type = (found.st_mode ^ stat.mode) & Stat::MODE_TYPE == 0;
-    let is_device = matches!(stat.mode_type(), Stat::MODE_CHARACTER | Stat::MODE_BLOCK);
-    if !same_type || (is_device && found.st_rdev != stat.rdev) {
-        return AttributeFailures::default();
+    if is_of_type(item, &found) && is_the_file(item, || Some(found)) {
+        set_of_name(target, item)
+    } else {
+        AttributeFailures::default()
     }
-    if is_the_file(item, || Some(found)) { set_of_name(target, item) } else { AttributeFailures::default() }
 }
 
 /// Sets the attributes of what stands under the name of `item`. A file that has its owner keeps it:

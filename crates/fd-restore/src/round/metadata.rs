@@ -7,9 +7,11 @@ use fd_records::{FileType, MetadataKind, Stat, Stream};
 use nix::sys::stat::FileStat;
 
 use crate::file::RestoreItem;
+use crate::output_file::Identity;
 use crate::report::Report;
 use crate::tree::Directories;
 
+use super::Made;
 use super::named::with_named;
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
@@ -59,9 +61,10 @@ impl HeldMetadata {
         writer: &mut MetadataWriter,
         report: &mut Report<'_>,
         item: &RestoreItem,
+        made: Made,
     ) {
         with_named(directories, item, |target| {
-            if target.stat().is_ok_and(|stat| is_of_record(item, &stat)) {
+            if target.stat().is_ok_and(|stat| is_of_record(item, &stat, made)) {
                 self.apply(writer, report, item, target);
             }
         });
@@ -82,8 +85,11 @@ impl HeldMetadata {
 }
 
 /// Whether what stands there can be what the record has made.
-fn is_of_record(item: &RestoreItem, found: &FileStat) -> bool {
+fn is_of_record(item: &RestoreItem, found: &FileStat, made: Made) -> bool {
     let stat = &item.stat;
+    if let Made::Updated(identity) = made {
+        return Identity::of(found) == identity;
+    }
     if item.file_type == Some(FileType::Special) {
         let owner = (found.st_uid, found.st_gid, found.st_rdev);
         return found.st_mode & Stat::MODE_TYPE == stat.mode_type() && owner == (stat.uid, stat.gid, stat.rdev);
@@ -110,9 +116,9 @@ impl MetadataTime {
             // An ACL of a link would land on what it leads to. No backup writes one.
             Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
+            _ if is_open => Self::AtClose,
             // The stock daemon ignores the attributes of an update, and all of a special file.
-            _ if is_open || item.is_update => Self::AtClose,
-            Some(FileType::Special) if is_made => Self::AtClose,
+            _ if is_made && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
             _ => Self::Never,
         }
     }

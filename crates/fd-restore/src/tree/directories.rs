@@ -7,11 +7,13 @@ use std::time::SystemTime;
 use fd_metadata::Target;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
-use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
+use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::sys::time::TimeSpec;
 
-use super::memory::{MadeDirectories, RecordedDirectories};
+use super::memory::{RecordedDirectories, Remembered};
 use super::output_path::{Base, OutputPath, common_length, components};
+use crate::output_file::Identity;
+
 use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
 /// How many handles are held at most. Beyond that, handles in the middle of a path are closed.
@@ -140,7 +142,9 @@ pub(crate) struct Directories {
     held: Vec<OpenDirectory>,
     rule: LinkRule,
     recorded: RecordedDirectories,
-    made: MadeDirectories,
+    made: Remembered,
+    /// The objects that are no directories, with the paths that they were made under.
+    made_objects: Remembered,
 }
 
 impl Directories {
@@ -152,7 +156,8 @@ impl Directories {
             held: Vec::new(),
             rule: LinkRule::new(),
             recorded: RecordedDirectories::new(),
-            made: MadeDirectories::new(),
+            made: Remembered::new(),
+            made_objects: Remembered::new(),
         }
     }
 
@@ -190,8 +195,10 @@ impl Directories {
                     let fresh = guarded || fstat(&handle).is_ok_and(|stat| rule.is_fresh(&stat));
                     let floor = floor_at(path, end, handle.as_fd(), self.last()?.floor)?;
                     self.push(path, end, Reached { handle, readable: true, through_link: false }, true, floor);
-                    self.made.insert(path.as_bytes().get(..end).unwrap_or_default());
+                    self.made.insert(&path.as_bytes().get(..end).unwrap_or_default());
                     if fresh {
+                        let target = self.last()?.target();
+                        target.drop_inherited_acls().map_err(|errno| OpenError::System { end, errno })?;
                         self.dress(end == path.as_bytes().len(), how);
                     }
                 }
@@ -326,11 +333,31 @@ impl Directories {
     }
 
     /// To be called after a symbolic link or a special file was made in the current directory.
-    pub(crate) fn note_made(&mut self, name: &[u8]) {
+    pub(crate) fn note_made(&mut self, path: &OutputPath, name: &[u8]) {
         let Some(dir) = self.held.last() else { return };
         if let Ok(made) = fstatat(&dir.handle, name, AtFlags::AT_SYMLINK_NOFOLLOW) {
             self.rule.learn(&made);
+            self.note_object(path, Identity::of(&made));
         }
+    }
+
+    /// To be called after an object that is no directory was made where other users can change
+    /// names.
+    pub(crate) fn note_object(&mut self, path: &OutputPath, identity: Identity) {
+        self.made_objects.insert(&(path.as_bytes(), identity));
+    }
+
+    /// Whether what was found under a path in the current directory may get owner and mode from a
+    /// record with this owner that makes no object: whoever can change the names there has put
+    /// nobody else's object in its place.
+    pub(crate) fn may_update(&mut self, path: &OutputPath, found: &FileStat, (uid, gid): (u32, u32)) -> bool {
+        if self.is_guarded() || (found.st_uid, found.st_gid) == (uid, gid) {
+            return true;
+        }
+        // Who alone can change them owns it as well.
+        let directory = self.held.last().and_then(|dir| fstat(&dir.handle).ok());
+        let is_of_its_owner = |dir: FileStat| dir.st_uid == found.st_uid && dir.st_mode & 0o022 == 0;
+        directory.is_some_and(is_of_its_owner) || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
     }
 
     /// Whether an object that is held existed before the job began.
@@ -346,7 +373,7 @@ impl Directories {
         let path = path.as_bytes();
         let held = self.held.iter().any(|dir| dir.made && dir.end == path.len())
             && common_length(&self.path, path) == path.len();
-        held || self.made.contains(path)
+        held || self.made.contains(&path)
     }
 
     /// Whether only this process can change which objects the names in the current directory mean.

@@ -1,7 +1,7 @@
-//! What a restore remembers about directories, in bounded memory.
+//! What a restore remembers about what it has made, in bounded memory.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 
 /// Words of the filter: 4 MiB. Untouched pages of it take no memory.
 const FILTER_WORDS: usize = 512 * 1024;
@@ -56,35 +56,36 @@ impl RecordedDirectories {
     }
 }
 
-/// How many made directories one generation holds.
+/// How many things one generation holds.
 const GENERATION: usize = 256 * 1024;
 
-/// The directories that this job has made, by path. With replace modes that keep what exists these
-/// are no strangers.
+/// The last things of a kind that this job has made: directories, by path, which are no strangers
+/// with replace modes that keep what exists; objects, by path and identity, which may get an update
+/// of their attributes.
 ///
-/// Holds the last 262144 to 524288 of them as hashes, some 10 MiB; the directories on the way to
-/// the current one are known besides, from the handles. What is older is taken for one that existed
-/// before.
-pub(super) struct MadeDirectories {
+/// Holds the last 262144 to 524288 of them as hashes, some 10 MiB. The directories on the way to
+/// the current one are known besides, from the handles. What is older is taken for a thing that
+/// existed before.
+pub(super) struct Remembered {
     young: HashSet<u64>,
     old: HashSet<u64>,
     keys: RandomState,
 }
 
-impl MadeDirectories {
+impl Remembered {
     pub(super) fn new() -> Self {
         Self { young: HashSet::new(), old: HashSet::new(), keys: RandomState::new() }
     }
 
-    pub(super) fn insert(&mut self, path: &[u8]) {
+    pub(super) fn insert(&mut self, thing: &impl Hash) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(self.keys.hash_one(path));
+        self.young.insert(self.keys.hash_one(thing));
     }
 
-    pub(super) fn contains(&self, path: &[u8]) -> bool {
-        let hash = self.keys.hash_one(path);
+    pub(super) fn contains(&self, thing: &impl Hash) -> bool {
+        let hash = self.keys.hash_one(thing);
         self.young.contains(&hash) || self.old.contains(&hash)
     }
 }
@@ -107,8 +108,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_made_directories_are_known_and_the_memory_is_bounded() {
-        let mut made = MadeDirectories::new();
+    fn the_last_things_are_known_and_the_memory_is_bounded() {
+        let mut made = Remembered::new();
         let count = 3 * GENERATION;
         for number in 0..count {
             made.insert(&number.to_be_bytes());

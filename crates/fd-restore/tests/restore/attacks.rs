@@ -502,3 +502,43 @@ fn directories_swapped_for_links_all_the_time_redirect_nothing() {
     assert!(swaps > 1000);
     assert_eq!(victim(&place), before);
 }
+
+/// Whoever owns a directory can put another user's file in the place of one of his own between its
+/// record and the update of its attributes.
+#[test]
+fn an_update_is_only_for_the_object_that_the_job_has_made() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for is_swapped in [false, true] {
+        let place = Place::new();
+        let mut home = Saved::directory("/home/");
+        home.stat.uid = 12345;
+        place.job().run(Volume::new().put(&home)).assert_quiet();
+        let mut update = Saved::file("/home/f");
+        (update.stream, update.stat.uid) = (Stream::ATTRIBUTES_UPDATE, 12345);
+        let mut secret = Saved::file("/home/secret");
+        secret.stat.mode = 0o100_600;
+        let mut volume = Volume::new();
+        // A link is made when all files before it are.
+        volume.put(&secret).file("/home/f", b"f").symlink("/home/link", "f");
+        if is_swapped {
+            volume.frames.push(Frame::Rename(place.path("home/secret"), place.path("home/f")));
+        }
+        volume.put(&update).record(Stream::LINUX_ACCESS_ACL, b"u::rw-,u:12345:rw-,g::r--,m::rw-,o::r--\0");
+        let finished = place.job().run(&volume);
+        let (owner, mode) = (place.stat("home/f").uid(), place.mode("home/f") & 0o7777);
+        if is_swapped {
+            let refused = format!(
+                "Attributes of {} not updated: another object has its name now. Restore it together with the job that \
+                 has its data.\n",
+                place.text("home/f")
+            );
+            assert_eq!(finished.only(), (MessageType::Error, refused.as_str()));
+            assert_eq!((owner, mode), (0, 0o600));
+        } else {
+            finished.assert_quiet();
+            assert_eq!((owner, mode), (12345, 0o664));
+        }
+    }
+}

@@ -200,6 +200,35 @@ fn an_update_gets_acls_and_attributes() {
     assert_eq!((found.access_acl.as_slice(), found.xattrs), (ACCESS, xattr("user.a", b"1")));
 }
 
+/// Directories with a default ACL give it to what is made in them.
+#[test]
+fn what_has_no_acl_on_the_volume_has_none_after_the_restore() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    let mut above = Volume::new();
+    above.directory("/d/").record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+    place.job().run(&above).assert_quiet();
+    let mut volume = Volume::new();
+    volume.file("/d/f", b"data").file("/d/made/f", b"data");
+    volume.put(&Saved::file("/d/with-acl")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_640)).symlink("/d/link", "f");
+    volume.directory("/d/sub/").directory("/d/with-default/").record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+    place.job().run(&volume).assert_quiet();
+    let names = ["f", "made/f", "made", "fifo", "link", "sub"];
+    for name in names.map(|name| format!("d/{name}")) {
+        let found = metadata(&place, &name);
+        let acls = (found.access_acl.as_slice(), found.default_acl.as_slice());
+        assert_eq!(acls, (&b""[..], &b""[..]), "{name}");
+    }
+    let modes = ["d/f", "d/made/f", "d/fifo", "d/sub"].map(|name| place.mode(name) & 0o7777);
+    assert_eq!(modes, [0o644, 0o644, 0o640, 0o750]);
+    assert_eq!(metadata(&place, "d/with-acl").access_acl, ACCESS);
+    assert_eq!(metadata(&place, "d/with-default").default_acl, DEFAULT);
+    assert_eq!(metadata(&place, "d").default_acl, DEFAULT);
+}
+
 #[test]
 fn capabilities_survive_the_change_of_the_owner() {
     let place = Place::new();

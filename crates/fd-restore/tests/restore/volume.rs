@@ -21,6 +21,8 @@ pub(crate) enum Frame {
     Lost,
     /// The job is cancelled while the next frame is awaited.
     Cancel,
+    /// Somebody renames a file while the next frame is awaited.
+    Rename(PathBuf, PathBuf),
 }
 
 /// The records of a read session.
@@ -139,6 +141,10 @@ impl RecordSource for Reader<'_> {
         match self.frames.next() {
             None => Ok(None),
             Some(Frame::Data(data)) => Ok(Some(data)),
+            Some(Frame::Rename(from, to)) => {
+                fs::rename(from, to).unwrap();
+                self.next_frame()
+            }
             Some(Frame::Lost) => Err(SourceError("Connection reset by peer".to_owned())),
             Some(Frame::Cancel) => {
                 self.cancel.cancel();

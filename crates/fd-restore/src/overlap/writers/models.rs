@@ -13,8 +13,8 @@ use fd_records::Stat;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
-use super::super::task::Identity;
 use super::*;
+use crate::output_file::Identity;
 use crate::sync::thread;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,9 +52,9 @@ fn compare(top: &Path, directory: &OwnedFd, run: usize, answers: &[Answer], (fat
     for (number, answer) in answers.iter().enumerate() {
         let name = format!("{run}.{number}");
         match answer {
-            Answer::Made { identity, .. } => {
+            Answer::Made(file) => {
                 let there = fstatat(directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).unwrap();
-                assert_eq!(*identity, Identity::of(&there), "{fate:?}: the answer of another file");
+                assert_eq!(file.identity(), Some(Identity::of(&there)), "{fate:?}: the answer of another file");
                 assert!(is_whole(top, run, number), "{fate:?}: {name} is not whole");
             }
             Answer::NotBegun => {
