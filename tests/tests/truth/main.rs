@@ -3,6 +3,7 @@
 
 mod living_host;
 mod metadata_updates;
+mod objects;
 mod quiet_changes;
 mod restore_sequences;
 mod restores_in_a_row;
