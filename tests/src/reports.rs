@@ -2,6 +2,7 @@
 //! it nothing when it is read. A question to the catalog takes its lock there, and the Director's
 //! own command `wait` looks every few seconds only.
 
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
@@ -27,8 +28,8 @@ struct Seen {
     rest: Vec<u8>,
     /// The job whose report is being read.
     job: Option<u32>,
-    /// In their order; a job that is resumed has one more.
-    ended: Vec<u32>,
+    /// How many reports each job has; one that is resumed has one more.
+    ended: HashMap<u32, usize>,
 }
 
 impl Reports {
@@ -50,7 +51,7 @@ impl Reports {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(BedError::file("open", &self.path)(error)),
         }
-        Ok(seen.ended.iter().filter(|ended| **ended == job).count())
+        Ok(seen.ended.get(&job).copied().unwrap_or(0))
     }
 
     /// Whether a job has a message with this text in its first line.
@@ -84,8 +85,10 @@ impl Seen {
             let line = String::from_utf8_lossy(line);
             if let Some(number) = line.strip_prefix("  JobId:") {
                 self.job = number.trim().parse().ok();
-            } else if line.starts_with("  Termination:") {
-                self.ended.extend(self.job.take());
+            } else if line.starts_with("  Termination:")
+                && let Some(job) = self.job.take()
+            {
+                *self.ended.entry(job).or_default() += 1;
             }
         }
     }
@@ -101,9 +104,9 @@ mod tests {
         seen.take(b"24-Nov 11:30 bed-dir JobId 7: Start\n  JobId:                  7\n  Job:  x\n  Termin");
         assert!(seen.ended.is_empty());
         seen.take(b"ation:            Backup OK\n\n  JobId:                  8\n");
-        assert_eq!(seen.ended, [7]);
+        assert_eq!(seen.ended, [(7, 1)].into());
         seen.take(b"  Termination:            *** Backup Error ***\n");
-        assert_eq!(seen.ended, [7, 8]);
+        assert_eq!(seen.ended, [(7, 1), (8, 1)].into());
     }
 
     #[test]

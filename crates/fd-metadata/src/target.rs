@@ -266,8 +266,8 @@ impl Target<'_> {
         )
     }
 
-    /// Takes away the ACLs that a new object has from the default ACL of its directory: with them its
-    /// mode would give other users rights that its record does not. Where there is none, this
+    /// Takes away the ACLs that a new object has from the default ACL of its directory: with them
+    /// its mode would give other users rights that its record does not. Where there is none, this
     /// changes nothing.
     pub fn drop_inherited_acls(&self) -> Result<(), Errno> {
         [ACCESS_ACL, DEFAULT_ACL].into_iter().try_for_each(|name| self.drop_acl(name))

@@ -23,9 +23,10 @@ pub use self::state::RestoreState;
 
 use self::findings::Findings;
 use self::metadata::{HeldMetadata, MetadataTime};
+use self::named::Made;
 use crate::digests::Recorded;
 use crate::file::{Created, Creator, DataPath, Destination, Encryption, RestoreItem, Sink};
-use crate::output_file::{Identity, OutputFile};
+use crate::output_file::OutputFile;
 use crate::overlap::{Pace, RunOfFiles, Turn, Writers, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::{Creation, MetadataAnswer, Section};
@@ -105,17 +106,6 @@ pub fn run(
     round.state.directories.leave_all();
     round.summarize();
     end.map(|end| Outcome { end, queued: round.report.into_queue() })
-}
-
-/// What has become of an object without data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Made {
-    /// It is not there, or its name means another object.
-    Nothing,
-    /// It was made, or found.
-    Object,
-    /// This object got an update of its attributes.
-    Updated(Identity),
 }
 
 /// Counts of ignored records.

@@ -4,6 +4,7 @@
 mod cancel_reaches;
 mod hang_ups;
 mod heavy_expressions;
+mod memory_groups;
 mod refused_calls;
 mod secrets;
 mod slow_storage;

@@ -32,6 +32,13 @@ impl Race {
         let path = Path::new(&self.acted.as_ref()?.path);
         if self.act.starts_with("parent-") { path.parent() } else { Some(path) }
     }
+
+    /// Whether an object may be missing without a message: it was removed when it was looked up
+    /// ahead. If the walk comes many seconds later it reads the directory again, without it.
+    fn has_removed(&self, path: &Path) -> bool {
+        let is_looked_up = self.acted.as_ref().is_some_and(|acted| acted.call == "newfstatat");
+        self.act == "remove" && is_looked_up && self.victim() == Some(path)
+    }
 }
 
 impl std::fmt::Display for Race {
@@ -48,7 +55,9 @@ fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Ve
     let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
     let mut problems = judge::misfits(&files, &inodes, said);
     for (number, race) in races.iter().enumerate() {
-        problems.extend(judge::missing(&scene.unit(number), race.victim(), &files, said));
+        let missing = judge::missing(&scene.unit(number), race.victim(), &files, said);
+        let lost = missing.into_iter().filter(|path| !race.has_removed(path));
+        problems.extend(lost.map(|path| judge::is_missing(&path)));
     }
     let cause = |problem: &String| races.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
     let with_cause = |problem| match cause(&problem) {

@@ -74,17 +74,25 @@ fn with_cause(problems: Vec<String>, faults: &[Fault]) -> Vec<String> {
     problems.into_iter().map(told).collect()
 }
 
+/// How many files lack metadata and are not named: of a job's warnings about a kind of metadata
+/// only the first 25 are shown, and all are counted at its end.
+fn unnamed(said: &str) -> usize {
+    let counts = said.split(": Had ").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<usize>().ok());
+    counts.map(|count| count.saturating_sub(25)).sum()
+}
+
 /// What a backup has lost or spoiled without a message.
 pub(crate) fn judge_backup(bed: &Bed, scene: &Scene, units: usize, job: &JobResult) -> Result<Vec<String>> {
     let files = judge::saved(bed.records(&job.row, "test")?)?;
     let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
     let mut problems = judge::misfits(&files, &inodes(&[&scene.tree]), said);
-    // Of a job's warnings about metadata only the first are shown.
-    if !said.contains("Had 25 ") {
-        problems.extend(files.iter().filter_map(|file| file.lacks(said)));
+    let lacking: Vec<String> = files.iter().filter_map(|file| file.lacks(said)).collect();
+    if lacking.len() > unnamed(said) {
+        problems.extend(lacking);
     }
     for number in 0..units {
-        problems.extend(judge::missing(&scene.unit(number), None, &files, said));
+        problems
+            .extend(judge::missing(&scene.unit(number), None, &files, said).iter().map(|path| judge::is_missing(path)));
     }
     Ok(problems)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bed::{LStat, Records, Result};
 use md5::{Digest as _, Md5};
@@ -144,7 +144,7 @@ pub(crate) fn is_named(text: &str, path: &str) -> bool {
 
 /// The names of a unit that are neither on the volume nor in a message, themselves or what they
 /// are in. What was below a replaced directory may be missing; a socket is not saved.
-pub(crate) fn missing(unit: &Path, replaced: Option<&Path>, files: &[Saved], log: &str) -> Vec<String> {
+pub(crate) fn missing(unit: &Path, replaced: Option<&Path>, files: &[Saved], log: &str) -> Vec<PathBuf> {
     let is_there = |path: &Path| {
         let path = path.to_string_lossy();
         files.iter().any(|file| file.name.trim_end_matches('/') == path) || is_named(log, &path)
@@ -161,5 +161,10 @@ pub(crate) fn missing(unit: &Path, replaced: Option<&Path>, files: &[Saved], log
     let is_gone =
         |path: &Path| replaced.is_some_and(|above| path.starts_with(above) && (path != above || is_socket(path)));
     let paths = NAMES.iter().map(|name| unit.join(name)).filter(|path| !is_gone(path));
-    paths.filter(|path| !is_accounted(path)).map(|path| format!("{} is missing", path.display())).collect()
+    paths.filter(|path| !is_accounted(path)).collect()
+}
+
+/// In words.
+pub(crate) fn is_missing(path: &Path) -> String {
+    format!("{} is missing", path.display())
 }

@@ -17,8 +17,7 @@ use crate::report::Report;
 use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
-use super::Made;
-use super::named::with_named;
+use super::named::{Made, with_named};
 
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {

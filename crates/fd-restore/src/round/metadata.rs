@@ -11,8 +11,7 @@ use crate::output_file::Identity;
 use crate::report::Report;
 use crate::tree::Directories;
 
-use super::Made;
-use super::named::with_named;
+use super::named::{Made, with_named};
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_HELD: usize = 64;

@@ -5,7 +5,19 @@ use std::os::fd::AsFd as _;
 use fd_metadata::{Target, pin};
 
 use crate::file::RestoreItem;
+use crate::output_file::Identity;
 use crate::tree::Directories;
+
+/// What has become of an object without data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Made {
+    /// It is not there, or its name means another object.
+    Nothing,
+    /// It was made, or found.
+    Object,
+    /// This object got an update of its attributes.
+    Updated(Identity),
+}
 
 /// Opens what stands under the name of `item`, without following a link.
 pub(super) fn with_named(directories: &mut Directories, item: &RestoreItem, work: impl FnOnce(&Target<'_>)) {

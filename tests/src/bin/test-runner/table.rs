@@ -14,7 +14,7 @@ pub(crate) enum Group {
 }
 
 /// So many of a group at a time; where no busy one is left, its place is for those that wait.
-pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 3)];
+pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 4)];
 
 /// The longest first, so that the last ones to end are short. What is not here comes after it:
 /// suites of the bed wait, everything else is busy.
