@@ -4,7 +4,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 use super::mapping::Mapping;
-use crate::library::wire::{self, Assembly, Call, FromHost, Reply, Request, SLOTS_AHEAD, ToHost};
+use crate::library::wire::{self, Assembly, Call, FromHost, Note, Reply, Request, SLOTS_AHEAD, ToHost};
 
 /// So many bytes wait at most to be sent together.
 const WAITING: usize = 32 << 10;
@@ -26,10 +26,11 @@ impl Line {
         Self { stream, assembly: Assembly::default(), waiting: Vec::new(), credit: 0, halted: false }
     }
 
-    /// Says something, soon.
+    /// Says something, soon. A message for the job's log goes at once: the call after it may hang.
     pub(super) fn say(&mut self, message: &FromHost) -> io::Result<()> {
         self.waiting.extend_from_slice(&wire::encode(message).map_err(invalid)?);
-        if self.waiting.len() >= WAITING { self.flush() } else { Ok(()) }
+        let is_for_the_log = matches!(message, FromHost::Note(Note::Message(..)));
+        if is_for_the_log || self.waiting.len() >= WAITING { self.flush() } else { Ok(()) }
     }
 
     /// Says what waits.
@@ -119,4 +120,28 @@ fn invalid(error: wire::Nonsense) -> io::Error {
 pub(super) fn print(text: &[u8]) {
     // There is nobody else to tell.
     let _gone = io::stderr().write_all(text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::library::wire::{Answer, Bytes};
+
+    #[test]
+    fn a_message_for_the_log_is_said_at_once_and_in_its_order() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let mut line = Line::new(ours);
+        let mut heard = Assembly::default();
+        let mut hear = || {
+            let mut buffer = [0; 1 << 10];
+            heard.push(theirs.read(&mut buffer).map(|count| &buffer[..count]).unwrap_or_default());
+            std::iter::from_fn(|| heard.next().unwrap().map(|bytes| wire::decode::<FromHost>(bytes).unwrap())).collect::<Vec<_>>()
+        };
+        line.say(&FromHost::Answer(Answer::Status(7))).unwrap();
+        assert_eq!(hear(), []);
+        line.say(&FromHost::Note(Note::Message(3, Bytes(b"text".to_vec())))).unwrap();
+        let [FromHost::Answer(_), FromHost::Note(Note::Message(3, text))] = &hear()[..] else { panic!("another order") };
+        assert_eq!(text.0, b"text");
+    }
 }
