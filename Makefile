@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -32,10 +32,10 @@ TARGETS ?=
 # on a host whose own name has no address. connections makes networks with iproute2 and reads hosts.allow. house_rules
 # asks git. What needs the kernel or the stock daemons only is the same on any host.
 FRESH_TESTS := -p bed -p fd-os -p fd-transport
-FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
+FRESH_TARGETS := --lib --test locale --test daemon --test connections
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
-NIGHTLY := paper-smoke test-live compat-test fuzz-night
+NIGHTLY := advisories paper-smoke test-live compat-test fuzz-night
 
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 # Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
@@ -89,6 +89,9 @@ fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-
 
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book, house rules
 	@scripts/lint
+
+advisories: lint-tools ## Known faults of the dependencies, where the RustSec database can be reached
+	@scripts/lint advisories
 
 book: ## The manual in HTML, in target/book; every link in it is followed
 	@scripts/lint-tools mdbook
