@@ -74,8 +74,8 @@ RECORDED = $(patsubst tests/records/%.zst,--test=%,$(wildcard tests/records/*.zs
 test-live: setup ## Whether the stock daemon still does what is recorded, and what only both daemons can show, live
 	$(BUILD)
 	$(RELEASE)/bed setup
-	FD_UNDER_TEST=stock $(CARGO) test -p bed --no-fail-fast $(RECORDED)
-	$(CARGO) test -p bed --no-fail-fast $(RECORDED) -- --ignored
+	FD_UNDER_TEST=stock $(CARGO) test --workspace --no-fail-fast $(RECORDED)
+	$(CARGO) test --workspace --no-fail-fast $(RECORDED) -- --ignored
 
 record: setup ## Record what the stock daemon does, five times, as root (RECORD="bpipe snapshots": these suites only)
 	@RECORD_PACKAGES=1 scripts/system-packages
