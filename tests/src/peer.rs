@@ -192,7 +192,7 @@ pub fn packet(payload: &[u8]) -> Vec<u8> {
 
 /// The key of a password: the hexadecimal digits of its MD5 (reference 01 §9.1).
 pub fn key_of_password(password: &str) -> String {
-    Md5::digest(password).iter().map(|byte| format!("{byte:02x}")).collect()
+    format!("{:032x}", u128::from_be_bytes(Md5::digest(password).into()))
 }
 
 /// The payload that answers `auth cram-md5 <challenge> ssl=n`.

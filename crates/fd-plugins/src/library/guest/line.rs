@@ -136,12 +136,15 @@ mod tests {
         let mut hear = || {
             let mut buffer = [0; 1 << 10];
             heard.push(theirs.read(&mut buffer).map(|count| &buffer[..count]).unwrap_or_default());
-            std::iter::from_fn(|| heard.next().unwrap().map(|bytes| wire::decode::<FromHost>(bytes).unwrap())).collect::<Vec<_>>()
+            std::iter::from_fn(|| heard.next().unwrap().map(|bytes| wire::decode::<FromHost>(bytes).unwrap()))
+                .collect::<Vec<_>>()
         };
         line.say(&FromHost::Answer(Answer::Status(7))).unwrap();
         assert_eq!(hear(), []);
         line.say(&FromHost::Note(Note::Message(3, Bytes(b"text".to_vec())))).unwrap();
-        let [FromHost::Answer(_), FromHost::Note(Note::Message(3, text))] = &hear()[..] else { panic!("another order") };
+        let [FromHost::Answer(_), FromHost::Note(Note::Message(3, text))] = &hear()[..] else {
+            panic!("another order")
+        };
         assert_eq!(text.0, b"text");
     }
 }
