@@ -128,9 +128,9 @@ fn rows() -> Vec<Row> {
             .differs("is saved twice", &["/bed/data/sub/deep"]),
         row("excluded", "Excluded", BOTH, &["/bed/data/sub/in sub"])
             .differs("excludes a mount point", &["/bed/data/other", "/bed/data/sub/deep"]),
-        row("twice", "Twice", TWO, &["6 /bed/twice/again/f"]).differs("mounted once more", &["/bed/twice/again"]),
-        row("link", "Link", "", &["27 /bed/link/d/f"]),
-        row("bound", "Bound", "", &["27 /bed/bound/f"]),
+        row("twice", "Twice", TWO, &["/bed/twice/again/f 6"]).differs("mounted once more", &["/bed/twice/again"]),
+        row("link", "Link", "", &["/bed/link/d/f 27"]),
+        row("bound", "Bound", "", &["/bed/bound/f 27"]),
         row("metadata", "Metadata", "", &["stream 1998", "\\x08snapshot"])
             .differs("ACLs and extended attributes", &["stream 1998"]),
     ]
@@ -151,11 +151,15 @@ fn lines(bed: &Bed, row: &Row, job: &JobResult) -> Result<Vec<String>> {
     // Of the stock daemon: any old system error, in the place of a reason.
     let told = told.into_iter().filter(|line| ![" Success", " Interrupted system call"].contains(&line.as_str()));
     lines.extend(told.map(plain).map(|line| helper::without_number(&line)));
+    let mut files = Vec::new();
     for file in bed.catalog().files(job.row.id)? {
-        let size = size(&file.lstat);
         let (path, digest) = (String::from_utf8_lossy(&file.path), String::from_utf8_lossy(&file.digest));
-        lines.push(plain(format!("{size} {path} {digest}")));
+        // How large a directory is, and in which order its names come, is the file system's.
+        let size = if path.ends_with('/') { String::new() } else { size(&file.lstat) };
+        files.push(plain(format!("{path} {size} {digest}")));
     }
+    files.sort_unstable();
+    lines.extend(files);
     if row.set == "Metadata" {
         for record in bed.records(&job.row, NAME)? {
             let record = record?;
