@@ -32,7 +32,7 @@ TARGETS ?=
 # on a host whose own name has no address. connections makes networks with iproute2 and reads hosts.allow. house_rules
 # asks git. What needs the kernel or the stock daemons only is the same on any host.
 FRESH_TESTS := -p bed -p fd-os -p fd-transport
-FRESH_TARGETS := --lib --test locale --test daemon --test connections
+FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
 NIGHTLY := advisories paper-smoke test-live compat-test fuzz-night

@@ -266,11 +266,17 @@ impl Target<'_> {
         )
     }
 
-    /// Takes away the ACLs that a new object has from the default ACL of its directory: with them
-    /// its mode would give other users rights that its record does not. Where there is none, this
+    /// Takes away the ACL that a new object has from the default ACL of its directory: with it its
+    /// mode would give other users rights that its record does not. Where there is none, this
     /// changes nothing.
-    pub fn drop_inherited_acls(&self) -> Result<(), Errno> {
-        [ACCESS_ACL, DEFAULT_ACL].into_iter().try_for_each(|name| self.drop_acl(name))
+    pub fn drop_inherited_acl(&self) -> Result<(), Errno> {
+        self.drop_acl(ACCESS_ACL)
+    }
+
+    /// The same for a new directory, which has the default ACL, too.
+    pub fn drop_inherited_acls_of_directory(&self) -> Result<(), Errno> {
+        self.drop_acl(ACCESS_ACL)?;
+        self.drop_acl(DEFAULT_ACL)
     }
 
     fn drop_acl(&self, name: &[u8]) -> Result<(), Errno> {
@@ -346,7 +352,7 @@ pub fn make_special(directory: BorrowedFd<'_>, name: &[u8], mode: u32, device: u
     // Of what another user has put there in between, nothing is taken away.
     let found = target.stat()?;
     if found.st_mode & Stat::MODE_TYPE == kind && found.st_uid == nix::unistd::geteuid().as_raw() {
-        target.drop_inherited_acls()?;
+        target.drop_inherited_acl()?;
     }
     Ok(())
 }

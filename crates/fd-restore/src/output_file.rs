@@ -37,7 +37,7 @@ pub(crate) fn is_unfinished(found: &FileStat, recorded: i64) -> bool {
 pub(crate) fn make_unfinished(directory: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
     let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = openat(directory, name, flags, UNFINISHED)?;
-    Target::Open(file.as_fd()).drop_inherited_acls()?;
+    Target::Open(file.as_fd()).drop_inherited_acl()?;
     Ok(file)
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct OutputFile {
     /// The end of what was written; `None` if the file may hold more.
     end: Option<u64>,
     is_readable: bool,
-    /// Which file it is, if it is a new one where other users can change names.
+    /// Which file it is, if that was asked when it was made: where other users can change names.
     identity: Option<Identity>,
     /// The job, for a file that may block for long: then it is opened without blocking.
     patience: Option<CancelToken>,

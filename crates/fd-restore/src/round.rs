@@ -128,7 +128,7 @@ struct Round<'a> {
     item: Option<RestoreItem>,
     /// Its file, while its data is restored.
     file: Option<OutputFile>,
-    /// Whether it was made, or found, and has no data.
+    /// What has become of it, if it has no data.
     made: Made,
     /// Whether a plugin has saved the records that come, and which one restores them.
     section: Section<'a>,

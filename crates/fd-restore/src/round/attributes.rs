@@ -166,7 +166,7 @@ fn set_of_name(target: &Target<'_>, item: &RestoreItem) -> AttributeFailures {
 
 /// Whether a hard link leads to the file of its record, and not to one that was kept in its place.
 /// The first name has its attributes from its own record: were they different, this would be
-/// another file. An update is for whatever there is.
+/// another file. An update of a plugin's object is for what the plugin has made.
 fn is_the_file(item: &RestoreItem, stat_now: impl FnOnce() -> Option<FileStat>) -> bool {
     let stat = &item.stat;
     let is_it = |found: FileStat| {

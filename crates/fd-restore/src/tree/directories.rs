@@ -198,7 +198,7 @@ impl Directories {
                     self.made.insert(&path.as_bytes().get(..end).unwrap_or_default());
                     if fresh {
                         let target = self.last()?.target();
-                        target.drop_inherited_acls().map_err(|errno| OpenError::System { end, errno })?;
+                        target.drop_inherited_acls_of_directory().map_err(|errno| OpenError::System { end, errno })?;
                         self.dress(end == path.as_bytes().len(), how);
                     }
                 }
