@@ -31,7 +31,7 @@ const PICTURES: &str = "MONITORING_PICTURES";
 /// A Prometheus that reads the daemon every second.
 struct Server {
     _process: Process,
-    port: u16,
+    port: ReservedPort,
 }
 
 impl Server {
@@ -44,19 +44,17 @@ impl Server {
         let text = shipped.replace(targets, &format!("\"127.0.0.1:{metrics}\"")).replace("30s", "1s");
         let text = text.replace("ferrofd.rules.yml", &rules.canonicalize().unwrap().display().to_string());
         fs::write(&config, format!("global:\n  evaluation_interval: 1s\n{text}")).unwrap();
-        let reserved = ReservedPort::new()?;
-        let port = reserved.number();
-        drop(reserved);
+        let port = ReservedPort::new()?;
         let words = [
             "prometheus".to_owned(),
             format!("--config.file={}", config.display()),
             format!("--storage.tsdb.path={}", folder.join("prometheus").display()),
-            format!("--web.listen-address=127.0.0.1:{port}"),
+            format!("--web.listen-address={}", port.address()),
         ];
         let mut process = Process::start("prometheus", &argv(words), &folder.join("log/prometheus.out"))?;
         wait_for("Prometheus to listen", PATIENCE, || {
             process.must_run()?;
-            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
+            Ok(if is_listening(port.number())? { Ok(()) } else { Err(process.output()) })
         })?;
         Ok(Self { _process: process, port })
     }
@@ -64,7 +62,7 @@ impl Server {
     /// The series that an expression has now.
     fn query(&self, expression: &str) -> Vec<Value> {
         let escaped = escaped(expression);
-        let answer = get(self.port, &format!("/api/v1/query?query={escaped}"));
+        let answer = get(self.port.number(), &format!("/api/v1/query?query={escaped}"));
         let answer: Value = serde_json::from_str(&answer).unwrap();
         assert_eq!(answer["status"], "success", "{expression}: {answer}");
         answer["data"]["result"].as_array().unwrap().clone()
@@ -83,7 +81,7 @@ impl Server {
 struct Stage {
     bed: Bed,
     fifo: PathBuf,
-    metrics: u16,
+    metrics: ReservedPort,
 }
 
 impl Stage {
@@ -102,7 +100,7 @@ impl Stage {
         let fifo = options.folder.path().join("fifo");
         mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
         options.file_sets = vec![FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo])];
-        Ok(Self { bed: Bed::start(options)?, fifo, metrics: port.number() })
+        Ok(Self { bed: Bed::start(options)?, fifo, metrics: port })
     }
 
     /// A job that has taken so many pieces and waits for more.
@@ -119,7 +117,7 @@ impl Stage {
     }
 
     fn exposition(&self) -> String {
-        get(self.metrics, "/metrics")
+        get(self.metrics.number(), "/metrics")
     }
 }
 
@@ -131,7 +129,7 @@ fn jobs_are_seen_by_status_metrics_alerts_and_dashboard() -> Result<()> {
     if !has_prometheus {
         skip::part("Prometheus is not installed");
     }
-    let server = has_prometheus.then(|| Server::start(stage.bed.folder(), stage.metrics)).transpose()?;
+    let server = has_prometheus.then(|| Server::start(stage.bed.folder(), stage.metrics.number())).transpose()?;
     if server.is_some() {
         rules_are_good(&root().join("packaging/monitoring"))?;
     }
@@ -303,7 +301,7 @@ fn take_picture(server: &Server, writer: &mut File) {
         graphs.push(format!("g{at}.range_input=2m&g{at}.tab=0&g{at}.expr={}", escaped(&expression)));
     }
     let picture = Path::new(&folder).join("monitoring-prometheus.png");
-    let url = format!("http://127.0.0.1:{}/graph?{}", server.port, graphs.join("&"));
+    let url = format!("http://{}/graph?{}", server.port.address(), graphs.join("&"));
     let done = Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,1500"])
         .args(["--virtual-time-budget=15000", &format!("--screenshot={}", picture.display()), &url])

@@ -23,6 +23,8 @@ struct Stage {
     /// The settings for restores below `copy/` of the bucket.
     copy: PathBuf,
     large: Vec<u8>,
+    /// The port of the bucket "Absent". Held, or another test's server gets it.
+    _absent: ReservedPort,
 }
 
 impl Stage {
@@ -44,8 +46,8 @@ impl Stage {
         let copy = settings(&folder, "copy.toml", port, &secure(port, "authority.pem", "restore_prefix = \"copy/\""));
         let strange = settings(&folder, "strange.toml", port, &secure(port, "stranger.pem", "retries = 0"));
         let clear = settings(&folder, "clear.toml", port, "retries = 0");
-        let nobody = ReservedPort::new()?;
-        let absent = settings(&folder, "absent.toml", nobody.number(), "retries = 0");
+        let closed = ReservedPort::new()?;
+        let absent = settings(&folder, "absent.toml", closed.number(), "retries = 0");
         for client in &mut options.clients {
             client.job.push("Accurate = yes".to_owned());
         }
@@ -66,7 +68,7 @@ impl Stage {
             (0..9_000_000_u32).map(|number| number.to_le_bytes()[usize::from(number % 3 == 0)]).collect();
         Self::fill(&gateway, &large)?;
         let bed = Bed::start(options)?;
-        Ok(Some(Self { bed, folder, gateway, distance, copy, large }))
+        Ok(Some(Self { bed, folder, gateway, distance, copy, large, _absent: closed }))
     }
 
     fn fill_far_away(gateway: &Gateway) -> Result<()> {
