@@ -10,7 +10,7 @@ use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
 /// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
-const RULES: [(&str, &str, bool); 27] = [
+const RULES: [(&str, &str, bool); 31] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),
     ("@: ALL\n", "ALL: ALL\n", true),
@@ -34,6 +34,10 @@ const RULES: [(&str, &str, bool); 27] = [
     ("@: tester%127.0.0.1\n", "ALL: ALL\n", true),
     ("@: TEST*%localhost\n", "ALL: ALL\n", true),
     ("@: other%127.0.0.1\n", "ALL: ALL\n", false),
+    ("@%127.0.0.1: ALL\n", "ALL: ALL\n", true),
+    ("@%127.0.0.2: ALL\n", "ALL: ALL\n", false),
+    ("@%localhost: ALL\n", "ALL: ALL\n", true),
+    ("", "ALL%127.0.0.2: ALL\n", true),
     ("@: UNKNOWN%127.0.0.1\n", "ALL: ALL\n", false),
     ("@: %group\n", "ALL: ALL\n", false),
     ("", "@: tester%127.0.0.1\n", false),

@@ -121,11 +121,15 @@ fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
         read => read.inspect_err(|error| tracing::error!(%error, ?path, "the rules can't be read: refused")).ok(),
     });
     let [Some(allow), Some(deny)] = rules else { return false };
-    decide(&allow, &deny, daemon, &|token| is_client(token, client, 0))
+    decide(&allow, &deny, &|token| is_daemon(token, daemon, client), &|token| is_client(token, client, 0))
 }
 
-fn decide(allow: &str, deny: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer) -> bool {
-    first_match(allow, daemon, is_client, true).or_else(|| first_match(deny, daemon, is_client, false)).unwrap_or(true)
+/// Whether a pattern matches.
+type Matches<'m> = &'m dyn Fn(&str) -> Answer;
+
+fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client: Matches<'_>) -> bool {
+    let first_match = |text, file_says| first_match(text, is_daemon, is_client, file_says);
+    first_match(allow, true).or_else(|| first_match(deny, false)).unwrap_or(true)
 }
 
 /// A longer file than [`MAX_FILE`] is an error: the rules behind may deny.
@@ -140,7 +144,7 @@ fn read(path: &Path) -> io::Result<String> {
 
 /// The result of the first rule that matches: that of its file, unless the rule has its own. A rule
 /// that may match denies if that is its result; if not, those behind it decide.
-fn first_match(text: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer, file_says: bool) -> Option<bool> {
+fn first_match(text: &str, is_daemon: Matches<'_>, is_client: Matches<'_>, file_says: bool) -> Option<bool> {
     let text = text.replace("\\\n", "");
     let rules = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
     for rule in rules {
@@ -149,10 +153,11 @@ fn first_match(text: &str, daemon: &str, is_client: &dyn Fn(&str) -> Answer, fil
             tracing::warn!(%rule, "hosts access: a rule without a colon is skipped");
             continue;
         };
-        if in_list(daemons, &|token| is_daemon(token, daemon).into()) == Answer::No {
+        let of_daemons = in_list(daemons, is_daemon);
+        if of_daemons == Answer::No {
             continue;
         }
-        let matches = in_list(clients, is_client);
+        let matches = of_daemons.min(in_list(clients, is_client));
         if matches == Answer::No {
             continue;
         }
@@ -203,7 +208,7 @@ fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool 
 }
 
 /// Whether a list matches: one token does, and none of those behind `EXCEPT`.
-fn in_list(list: &str, matches: &dyn Fn(&str) -> Answer) -> Answer {
+fn in_list(list: &str, matches: Matches<'_>) -> Answer {
     let tokens: Vec<_> = list.split(SEPARATORS).filter(|token| !token.is_empty()).collect();
     let mut parts = tokens.split(|token| token.eq_ignore_ascii_case("EXCEPT"));
     let mut found = Answer::Yes;
@@ -218,11 +223,14 @@ fn in_list(list: &str, matches: &dyn Fn(&str) -> Answer) -> Answer {
     of_parts.iter().rev().fold(Answer::No, |excepted, found| (*found).min(excepted.not()))
 }
 
-fn is_daemon(token: &str, daemon: &str) -> bool {
-    // A host of our own behind an `@` narrows the rule down to one of our addresses: all of them
-    // are ours.
-    let name = token.split('@').next().unwrap_or(token);
-    is_text(name, daemon)
+/// What is behind an `@` is the host of ours that the client has called.
+fn is_daemon(token: &str, daemon: &str, client: &Client) -> Answer {
+    let Some((name, host)) = token.split_once('@') else { return is_text(token, daemon).into() };
+    if !is_text(name, daemon) {
+        return Answer::No;
+    }
+    let [caller, own] = client.ends;
+    is_client(host, &Client::new(own, caller), 0)
 }
 
 fn is_client(token: &str, client: &Client, depth: u32) -> Answer {

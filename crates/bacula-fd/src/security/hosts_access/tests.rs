@@ -14,7 +14,7 @@ fn known() -> Client {
 }
 
 fn allowed_for(allow: &str, deny: &str, client: &Client) -> bool {
-    decide(allow, deny, "web-fd", &|token| is_client(token, client, 0))
+    decide(allow, deny, &|token| is_daemon(token, "web-fd", client), &|token| is_client(token, client, 0))
 }
 
 fn allowed(allow: &str, deny: &str) -> bool {
@@ -29,6 +29,12 @@ fn no_rule_allows_and_allow_comes_first() {
     assert!(allowed("WEB-FD: 192.0.2.7", "ALL: ALL"));
     assert!(!allowed("bacula-fd: ALL\n# web-fd: ALL\n", "ALL: ALL"));
     assert!(allowed("sshd, web-fd@192.0.2.1 : ALL", "ALL: ALL"));
+    assert!(allowed("ALL@192.0.2. : ALL", "ALL: ALL"));
+    // Another address of ours was called.
+    assert!(!allowed("web-fd@192.0.2.3 : ALL", "ALL: ALL"));
+    assert!(allowed("", "web-fd@192.0.2.3 : ALL"));
+    assert!(!allowed("web-fd@/no/such/file : ALL", "ALL: ALL"));
+    assert!(!allowed("", "web-fd@/no/such/file : ALL"));
 }
 
 #[test]
@@ -114,7 +120,8 @@ fn whatever_the_unknown_turns_out_to_be_no_more_is_refused() {
     for (allow, deny) in pairs {
         for (of_allow, of_deny) in rules {
             let (allow, deny) = (format!("ALL: {allow}{of_allow}"), format!("ALL: {deny}{of_deny}"));
-            let decided = |first, second| decide(&allow, &deny, "x", &|token| answer(token, first, second));
+            let decided =
+                |first, second| decide(&allow, &deny, &|_| Answer::Yes, &|token| answer(token, first, second));
             let ours = decided(Answer::Unknown, Answer::Unknown);
             let sides = [Answer::No, Answer::Yes];
             let all_allow = sides.iter().all(|first| sides.iter().all(|second| decided(*first, *second)));
