@@ -2,6 +2,8 @@
 //! beside ours shows what they can do to it.
 
 use std::net::TcpListener;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Relay, Result, usage, wait_for};
@@ -178,6 +180,62 @@ fn unauthenticated_hellos_lock_the_director_out_of_the_stock_daemon_only() -> Re
     next.expect("2000 OK Hello 15\n")?;
     // All this time the stock daemon has not come to a caller that it would have let in.
     waiting.must_be_silent()
+}
+
+/// Runs a program where the host's log is this socket, in this folder.
+fn with_log(folder: &Path, log: &Path) -> Vec<String> {
+    let commands = [
+        &format!("cd {} && mkdir dev && touch dev/null dev/urandom", folder.display()),
+        "mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom",
+        &format!("ln -s {} dev/log && mount --rbind dev /dev && cd / && exec \"$@\"", log.display()),
+    ];
+    ["unshare", "--mount", "sh", "-c", &commands.join(" && "), "sh"].map(ToOwned::to_owned).to_vec()
+}
+
+/// Strangers that the daemon refuses, and of which it tells the log.
+fn refuse(port: u16, strangers: usize) -> Result<()> {
+    let mut peers = (0..strangers).map(|_| stranger(port)).collect::<Result<Vec<_>>>()?;
+    for peer in &mut peers {
+        peer.expect("auth cram-md5 <")?;
+        peer.send(b"a wrong answer")?;
+    }
+    peers.iter_mut().try_for_each(|peer| peer.expect("1999 Authorization failed").map(drop))
+}
+
+#[test]
+fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon a log of its own");
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon waits for the log");
+    }
+    let mut options = BedOptions::new("stopped-log", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    options.tls_psk = false;
+    let place = options.folder.path().join("log.socket");
+    let (log, full) = (UnixDatagram::bind(&place).unwrap(), UnixDatagram::unbound().unwrap());
+    options.clients[0].messages = vec!["Syslog = all".to_owned()];
+    options.clients[0].wrapper = with_log(options.folder.path(), &place);
+    let mut bed = Bed::start(options)?;
+    let port = bed.client("test")?.port();
+    for socket in [&log, &full] {
+        socket.set_nonblocking(true).unwrap();
+    }
+    while full.send_to(b"full", &place).is_ok() {}
+    refuse(port, STRANGERS)?;
+    super::assert_serves(&bed)?;
+    let mut line = [0; 4096];
+    while log.recv(&mut line).is_ok() {}
+    // Whoever reads again learns that it was not told everything.
+    refuse(port, 1)?;
+    wait_for("the number of lost messages", PATIENCE, || {
+        let told = log.recv(&mut line).map_or_else(|_| "".into(), |length| String::from_utf8_lossy(&line[..length]));
+        Ok(if told.contains(" are lost: their reader on this host did not read") {
+            Ok(())
+        } else {
+            Err(told.into_owned())
+        })
+    })
 }
 
 #[test]

@@ -81,10 +81,7 @@ impl LocalDestinations {
                 DestinationKind::Operator => self.tell_operator(&destination, dated.clone(), job),
                 DestinationKind::Director | DestinationKind::Console | DestinationKind::Catalog => Ok(()),
             };
-            if delivered.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
-                // There is nothing to be said where nothing is read.
-                Writer::of_the_process().lose();
-            } else if let Err(error) = delivered {
+            if let Err(error) = counted(delivered) {
                 let path = String::from_utf8_lossy(&destination.place).into_owned();
                 undelivered(&texts::open_failed(&path, &fd_os::io_error_text(&error)));
             }
@@ -201,6 +198,17 @@ fn undelivered(what: &str) {
     let _undeliverable = syslog(MessageType::ErrorTerm.number(), said.as_bytes());
 }
 
+/// There is nothing to be said where nothing is read: what is lost there is counted.
+fn counted(delivered: io::Result<()>) -> io::Result<()> {
+    delivered.or_else(|error| {
+        if error.kind() != io::ErrorKind::WouldBlock {
+            return Err(error);
+        }
+        Writer::of_the_process().lose();
+        Ok(())
+    })
+}
+
 fn write_all(out: &mut dyn Write, text: &[u8]) -> io::Result<()> {
     out.write_all(text)?;
     out.flush()
@@ -217,13 +225,13 @@ const fn level(type_number: u8) -> &'static str {
 }
 
 /// Facility daemon; priority by type; one datagram a line (reference 06 §7.5). A host without a log
-/// daemon is no error.
+/// daemon is no error. Where the log daemon does not read, the text is lost and counted. For the
+/// writer's thread only: that is waited for.
 ///
 /// # Errors
-/// The system's; [`io::ErrorKind::WouldBlock`] where the log daemon does not read. For the writer's
-/// thread only: that is waited for.
+/// The system's.
 pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
-    syslog_at(Path::new("/dev/log"), type_number, text)
+    counted(syslog_at(Path::new("/dev/log"), type_number, text))
 }
 
 /// The log daemon did not read the last time.
