@@ -20,6 +20,8 @@ struct Stage {
     folder: PathBuf,
     /// With another port and other directories.
     good: String,
+    /// The port in that copy.
+    _port: ReservedPort,
 }
 
 /// What a diagnosis has said.
@@ -65,10 +67,11 @@ impl Stage {
         let folder = bed.folder().to_owned();
         let idle = folder.join("work/idle");
         fs::create_dir(&idle).unwrap();
-        let free = ReservedPort::new()?.number().to_string();
+        let reserved = ReservedPort::new()?;
+        let free = reserved.number().to_string();
         let good = fs::read_to_string(&config).unwrap();
         let good = good.replace(&port.to_string(), &free).replace(work.to_str().unwrap(), idle.to_str().unwrap());
-        Ok(Self { bed, folder, good })
+        Ok(Self { bed, folder, good, _port: reserved })
     }
 
     /// Diagnoses a configuration of this text, as text and as JSON.
@@ -172,6 +175,12 @@ fn faults_of_files(stage: &Stage) -> Result<()> {
     said.must_have("configuration", "fault", "");
     let said = stage.says(&good.replace("\nMessages {", "\nConsole {\nPassword = x\n"), 0o640, &[])?;
     said.must_have("configuration", "fault", "");
+    let other = good.replace("Director = bed-dir = ", "Director = other-dir = ");
+    let said = stage.says(&other, 0o640, &[])?;
+    said.must_have("configuration", "warning", "Messages \"Standard\" has a Director \"other-dir\"");
+    let said = stage.says_of(&stage.folder.join("etc/absent.conf"), &[])?;
+    said.must_have("configuration", "fault", "No such file");
+    assert!(said.text.contains("name the daemon's own file with -c"), "{}", said.text);
     stage.says(good, 0o644, &[])?.must_have("permissions", "warning", "every user can read the secret");
     stage.says(good, 0o660, &[])?.must_have("permissions", "fault", "other users can change");
     let settings = stage.folder.join("etc/bacula-fd.toml");
@@ -285,7 +294,8 @@ fn faults_of_the_process_and_the_network(stage: &Stage) -> Result<()> {
     let said = stage.says(&stage.good.replace(port, &format!("FDPort = {taken}")), 0o640, &[])?;
     said.must_have("daemon", "fault", "another program than a File Daemon listens");
 
-    let closed = ReservedPort::new()?.number();
+    let reserved = ReservedPort::new()?;
+    let closed = reserved.number();
     let call = format!("Address = 127.0.0.1\nDIRPort = {closed}\nConnect To Director = yes\nPassword = ");
     let calls = stage.good.replacen("Password = ", &call, 1);
     let place = format!("127.0.0.1:{closed}");

@@ -85,6 +85,14 @@ pub(super) fn never_encrypted(kind: &str, name: &str) -> String {
 }
 
 pub(super) const HINT_CONFIGURATION: &str = "bacula-fd -t shows the line; the manual page is bacula-fd.conf(5)";
+pub(super) const HINT_NO_CONFIGURATION: &str = "name the daemon's own file with -c, as a user who may read it";
+
+pub(super) fn unknown_director(messages: &str, director: &[u8]) -> String {
+    format!("Messages \"{messages}\" has a Director \"{}\", which no resource defines", director.escape_ascii())
+}
+
+pub(super) const HINT_UNKNOWN_DIRECTOR: &str =
+    "correct the name: whatever it is, a job's messages go to the Director that runs it";
 pub(super) const HINT_SETTINGS: &str = "the manual page is bacula-fd.toml(5)";
 pub(super) const HINT_ENCRYPT: &str =
     "take \"TLS PSK Enable = no\" or \"TLS Authenticate = yes\" out, or set TLS Enable";

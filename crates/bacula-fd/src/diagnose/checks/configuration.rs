@@ -7,8 +7,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use fd_config::{
-    AddressFamily, CheckFailure, Config, DirectoryState, KeyProblem, Settings, Source, Surroundings, SyntaxError, Tls,
-    Unchecked,
+    AddressFamily, CheckFailure, Config, DestinationKind, DirectoryState, KeyProblem, Settings, Source, Surroundings,
+    SyntaxError, Tls, Unchecked,
 };
 use fd_os::io_error_text;
 
@@ -28,7 +28,11 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
     let document = match fd_config::parse(file.as_bytes(), &mut source) {
         Ok(document) => document,
         Err(error) => {
-            let hint = if patience.is_lost() { texts::HINT_STORAGE_HANGS } else { texts::HINT_CONFIGURATION };
+            let hint = match error.place() {
+                _ if patience.is_lost() => texts::HINT_STORAGE_HANGS,
+                None => texts::HINT_NO_CONFIGURATION,
+                Some(_) => texts::HINT_CONFIGURATION,
+            };
             findings.insert(0, not_understood(&error, hint));
             return (findings, None);
         }
@@ -44,6 +48,7 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
                 let text = texts::metrics_on_own_port(metrics, own);
                 findings.push(Finding::fault(texts::SETTINGS, text, texts::HINT_METRICS_PORT));
             }
+            findings.extend(unknown_directors(&config));
             findings.insert(0, good(file, &config, source.files.len()));
             (findings, Some(Read { config, settings, files: source.files }))
         }
@@ -57,6 +62,19 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
 fn good(file: &OsStr, config: &Config, files: usize) -> Finding {
     let text = texts::configuration(file, files, &config.file_daemon.name, config.directors.len());
     Finding::good(texts::CONFIGURATION, text)
+}
+
+/// Messages for a Director that the configuration does not have: most likely a name that was
+/// forgotten when another one changed.
+fn unknown_directors(config: &Config) -> impl Iterator<Item = Finding> {
+    let messages = &config.file_daemon.messages;
+    let of_directors = messages.destinations.iter().filter(|place| place.kind == DestinationKind::Director);
+    let unknown =
+        of_directors.filter(|place| config.directors.iter().all(|known| known.name.as_bytes() != place.place));
+    unknown.map(|place| {
+        let text = texts::unknown_director(&messages.name, &place.place);
+        Finding::warning(texts::CONFIGURATION, text, texts::HINT_UNKNOWN_DIRECTOR)
+    })
 }
 
 /// A line that can't be understood: its place, the reason, and the hints of the explanation.
