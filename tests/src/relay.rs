@@ -3,7 +3,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -67,6 +67,8 @@ pub struct Relay {
     connections: Arc<Mutex<Vec<Arc<Mutex<Recorded>>>>>,
     /// What is changed, and into what.
     changes: Arc<Mutex<Vec<Change>>>,
+    /// Bytes of the called side after which a connection stands.
+    end: Arc<AtomicUsize>,
 }
 
 impl Relay {
@@ -81,6 +83,8 @@ impl Relay {
         let kept = Arc::clone(&connections);
         let changes: Arc<Mutex<Vec<Change>>> = Arc::default();
         let wanted = Arc::clone(&changes);
+        let end = Arc::new(AtomicUsize::new(usize::MAX));
+        let stands_at = Arc::clone(&end);
         thread::spawn(move || {
             for caller in listener.incoming().flatten() {
                 let Ok(called) = TcpStream::connect(("127.0.0.1", aim.load(Ordering::Relaxed))) else { continue };
@@ -96,12 +100,18 @@ impl Relay {
                         lock(&wanted).iter().for_each(|(from, to)| replace(bytes, from, to));
                     });
                 });
+                let stands_at = Arc::clone(&stands_at);
                 thread::spawn(move || {
-                    pass(back_from, back_to, |bytes| lock(&answers).received.extend_from_slice(bytes));
+                    pass(back_from, back_to, |bytes| {
+                        lock(&answers).received.extend_from_slice(bytes);
+                        while lock(&answers).received.len() > stands_at.load(Ordering::Relaxed) {
+                            thread::park();
+                        }
+                    });
                 });
             }
         });
-        Ok(Self { port, target, connections, changes })
+        Ok(Self { port, target, connections, changes, end })
     }
 
     /// From now on it leads to this port of 127.0.0.1.
@@ -119,6 +129,11 @@ impl Relay {
     /// From now on it hands on what it gets.
     pub fn change_nothing(&self) {
         lock(&self.changes).clear();
+    }
+
+    /// From now on each connection stands, for ever, when the called side has sent so many bytes.
+    pub fn stand_after(&self, bytes: usize) {
+        self.end.store(bytes, Ordering::Relaxed);
     }
 
     /// The port to call.

@@ -7,7 +7,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result, set_fixed_times};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Relay, Restore, Result, set_fixed_times,
+    wait_for,
+};
 use nix::sys::stat::Mode;
 
 /// Where a path lands when it is restored with `where=`.
@@ -142,5 +145,55 @@ fn consecutive_restores_write_nothing_outside_of_where() -> Result<()> {
     let after = fs::metadata(&first).unwrap();
     assert_eq!((after.nlink(), after.ctime()), (before.nlink(), before.ctime()));
     assert!(!bed.folder().join("moved/second").exists());
+    Ok(())
+}
+
+/// Whether each of these files is below this folder as it is here.
+fn all_are_whole(files: &[PathBuf], to: &Path) -> bool {
+    files.iter().all(|file| fs::read(below(to, file)).is_ok_and(|data| data == fs::read(file).unwrap()))
+}
+
+#[test]
+fn what_a_killed_restore_has_left_is_replaced_in_every_replace_mode() -> Result<()> {
+    const FILES: u64 = 30;
+    const SIZE: usize = 3 << 20;
+    // In the middle of one of the files.
+    const RECEIVED: usize = 10 * SIZE + SIZE / 2;
+    let daemon = Fd::under_test()?;
+    let mut options = BedOptions::new("killed", [ClientOptions::new(daemon).named("test")])?;
+    let relay = Relay::new()?;
+    options.storage_port = Some(relay.port());
+    let source = options.source()?;
+    let files: Vec<_> = (0..FILES).map(|number| source.join(number.to_string())).collect();
+    for (number, file) in (0..).zip(&files) {
+        fs::write(file, Noise::new(number).bytes(SIZE)).unwrap();
+    }
+    set_fixed_times(&source)?;
+    options.file_sets = vec![FileSet::new("Large", &["Signature = MD5"], &[&source])];
+    let mut bed = Bed::start(options)?;
+    relay.aim(bed.storage().port());
+    let job = bed.backup("test", "fileset=Large")?.must_be_good()?.row.id;
+    for replace in ["ifnewer", "never"] {
+        let to = bed.folder().join(replace);
+        let restore = Restore { job, from: "test", onto: "test", to: &to, replace };
+        relay.stand_after(RECEIVED);
+        let killed = bed.queue_restore(&restore)?;
+        wait_for("a file that is not complete", PATIENCE, || {
+            let seen = files.iter().filter_map(|file| fs::metadata(below(&to, file)).ok());
+            let sizes: Vec<_> = seen.map(|file| file.len()).collect();
+            Ok(if sizes.iter().any(|size| (1..SIZE as u64).contains(size)) {
+                Ok(())
+            } else {
+                Err(format!("{sizes:?}"))
+            })
+        })?;
+        relay.stand_after(usize::MAX);
+        bed.client("test")?.daemon().kill()?;
+        assert_eq!(bed.wait(killed)?.row.status, 'f');
+        bed.client("test")?.daemon().start()?;
+        let again = bed.restore(&restore)?.must_be_good()?;
+        // The stock daemon keeps what is torn, and says that all is well.
+        assert_eq!(all_are_whole(&files, &to), daemon != Fd::Stock, "{replace}: {}", again.log);
+    }
     Ok(())
 }
