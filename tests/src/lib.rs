@@ -50,7 +50,7 @@ pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
 pub use job::{CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, JobResult, NAMES_AND_TIMES, leave_out};
 pub use lstat::LStat;
-pub use measure::{Usage, cpu_with_children, descriptors, reset_peak, resident, threads, umask, usage};
+pub use measure::{Usage, cpu_with_children, descriptors, read_from_disk, reset_peak, resident, threads, umask, usage};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;

@@ -60,6 +60,13 @@ pub fn usage(pid: u32) -> Result<Usage> {
     Ok(Usage { user, system, peak_memory: peak * 1024, moved: moved.filter_map(first_number).sum() })
 }
 
+/// Bytes that a process has had read from disks since its start.
+pub fn read_from_disk(pid: u32) -> Result<u64> {
+    let io = read(pid, "io")?;
+    let bytes = io.lines().find_map(|line| line.strip_prefix("read_bytes:")).and_then(first_number);
+    bytes.ok_or_else(|| BedError::Usage(format!("the kernel does not say what process {pid} reads from disks")))
+}
+
 /// Resident memory of a process now, bytes.
 pub fn resident(pid: u32) -> Result<u64> {
     let status = read(pid, "status")?;

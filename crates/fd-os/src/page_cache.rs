@@ -7,9 +7,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The system call `cachestat` (Linux 6.5), whose number is the same everywhere.
 const CACHESTAT: libc::c_long = 451;
 
-/// `RWF_DONTCACHE` of `preadv2`.
-const DONTCACHE: libc::c_int = 0x80;
-
 /// What `cachestat` is asked.
 #[repr(C)]
 struct Range {
@@ -61,7 +58,7 @@ pub fn is_nearly_resident(file: BorrowedFd<'_>, len: u64) -> io::Result<bool> {
 /// # Errors
 /// What the kernel says. Nothing was read then.
 pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
-    append_with(file, out, most, Some(position), 0)
+    append_at(file, out, most, Some(position))
 }
 
 /// As [`append`], from where the last read of it has ended; also of a pipe or socket.
@@ -69,25 +66,10 @@ pub fn append(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u6
 /// # Errors
 /// As [`append`].
 pub fn append_next(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize) -> io::Result<usize> {
-    append_with(file, out, most, None, 0)
+    append_at(file, out, most, None)
 }
 
-/// As [`append`], and the kernel forgets the pages that it had to read from the disk for that
-/// (Linux 6.14).
-///
-/// # Errors
-/// As [`append`]; `EOPNOTSUPP`, `EINVAL` or `ENOSYS` where the kernel or the file system can't.
-pub fn append_uncached(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: u64) -> io::Result<usize> {
-    append_with(file, out, most, Some(position), DONTCACHE)
-}
-
-fn append_with(
-    file: BorrowedFd<'_>,
-    out: &mut Vec<u8>,
-    most: usize,
-    position: Option<u64>,
-    flags: libc::c_int,
-) -> io::Result<usize> {
+fn append_at(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: Option<u64>) -> io::Result<usize> {
     let too_far = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
     let offset = position.map(libc::off_t::try_from).transpose().map_err(too_far)?;
     out.reserve(most);
@@ -98,12 +80,7 @@ fn append_with(
         // belong to `out`.
         None => unsafe { libc::read(file.as_raw_fd(), start, most) },
         // SAFETY: as above.
-        Some(offset) if flags == 0 => unsafe { libc::pread(file.as_raw_fd(), start, most, offset) },
-        Some(offset) => {
-            let place = libc::iovec { iov_base: start, iov_len: most };
-            // SAFETY: as above; `place` is one element, and lives until the call is over.
-            unsafe { libc::preadv2(file.as_raw_fd(), &raw const place, 1, offset, flags) }
-        }
+        Some(offset) => unsafe { libc::pread(file.as_raw_fd(), start, most, offset) },
     };
     let len = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     let end = out.len().saturating_add(len.min(most));
@@ -194,27 +171,19 @@ mod tests {
 
     #[test]
     fn a_read_appends_to_the_buffer() {
-        let path = std::env::temp_dir().join(format!("fd-os-uncached-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("fd-os-append-{}", std::process::id()));
         let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
         file.write_all(b"0123456789").unwrap();
         std::fs::remove_file(&path).unwrap();
-        for read in [append, append_uncached] {
-            let mut out = b"before".to_vec();
-            match read(file.as_fd(), &mut out, 4, 3) {
-                Ok(len) => assert_eq!((len, out.as_slice()), (4, b"before3456".as_slice())),
-                Err(error) => {
-                    let refusals = [libc::EOPNOTSUPP, libc::EINVAL, libc::ENOSYS];
-                    assert!(refusals.contains(&error.raw_os_error().unwrap()), "{error}");
-                    continue;
-                }
-            }
-            assert_eq!(read(file.as_fd(), &mut out, 1000, 7).unwrap(), 3);
-            assert_eq!(read(file.as_fd(), &mut out, 1000, 10).unwrap(), 0);
-            assert_eq!(read(file.as_fd(), &mut out, 0, 0).unwrap(), 0);
-            assert_eq!(out, b"before3456789");
-            assert!(read(file.as_fd(), &mut out, 1, u64::MAX).is_err());
-            assert_eq!(out, b"before3456789");
-        }
+        let mut out = b"before".to_vec();
+        assert_eq!(append(file.as_fd(), &mut out, 4, 3).unwrap(), 4);
+        assert_eq!(out, b"before3456");
+        assert_eq!(append(file.as_fd(), &mut out, 1000, 7).unwrap(), 3);
+        assert_eq!(append(file.as_fd(), &mut out, 1000, 10).unwrap(), 0);
+        assert_eq!(append(file.as_fd(), &mut out, 0, 0).unwrap(), 0);
+        assert_eq!(out, b"before3456789");
+        assert!(append(file.as_fd(), &mut out, 1, u64::MAX).is_err());
+        assert_eq!(out, b"before3456789");
     }
 
     #[test]

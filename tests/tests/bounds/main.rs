@@ -2,6 +2,7 @@
 //! `setdebug`. Its secrets don't outlast it.
 
 mod cancel_reaches;
+mod cold_files;
 mod hang_ups;
 mod heavy_expressions;
 mod memory_groups;

@@ -27,7 +27,7 @@ use crate::daemon::pid_file::PidFile;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::rights::{self, of_process};
 use crate::diagnose::texts;
-use crate::diagnose::world::{About, Answer, PageCache, Process, Whose, World};
+use crate::diagnose::world::{About, Answer, Process, Whose, World};
 
 /// How long a name and a connection may take together.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -154,16 +154,8 @@ impl World for ThisHost {
         Process { whose, rights }
     }
 
-    fn page_cache(&self, file: &Path) -> PageCache {
-        let support = self.of(file, |file| {
-            let file = File::open(file)?;
-            let mut byte = Zeroizing::new(Vec::new());
-            Ok(PageCache {
-                reads_uncached: page_cache::append_uncached(file.as_fd(), &mut byte, 1, 0).is_ok(),
-                tells_of_any_file: page_cache::is_told_of_any_file(file.as_fd()),
-            })
-        });
-        support.unwrap_or(PageCache { reads_uncached: false, tells_of_any_file: false })
+    fn is_told_of_any_page(&self, file: &Path) -> bool {
+        self.of(file, |file| Ok(page_cache::is_told_of_any_file(File::open(file)?.as_fd()))).unwrap_or(false)
     }
 
     fn clock(&self) -> io::Result<bool> {

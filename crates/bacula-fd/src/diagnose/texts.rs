@@ -339,7 +339,6 @@ pub(super) const HINT_NO_METRICS: &str =
 
 // The host.
 
-pub(super) const READS_UNCACHED: &str = "the kernel reads for a backup without filling it";
 pub(super) const WATCHES_PAGES: &str = "pages that a backup has filled are dropped again";
 pub(super) const PAGES_STAY: &str = "what a backup reads of other users' files stays in it";
 pub(super) const HINT_PAGES_STAY: &str = "Linux 6.5 or newer, or a daemon that is root, drops it again";

@@ -48,15 +48,6 @@ impl Process {
     }
 }
 
-/// What the kernel can do about the page cache.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct PageCache {
-    /// Reads that keep nothing in memory (Linux 6.14), on the file system of the configuration.
-    pub(super) reads_uncached: bool,
-    /// It tells of any file which pages are in memory (Linux 6.5).
-    pub(super) tells_of_any_file: bool,
-}
-
 /// How a port behaves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
@@ -104,7 +95,7 @@ pub(super) trait World {
     fn process(&self) -> Process;
 
     /// What the kernel can do about the page cache of this file.
-    fn page_cache(&self, file: &Path) -> PageCache;
+    fn is_told_of_any_page(&self, file: &Path) -> bool;
 
     /// Whether the clock is synchronized.
     fn clock(&self) -> io::Result<bool>;

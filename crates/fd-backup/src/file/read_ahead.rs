@@ -56,25 +56,10 @@ impl ReadAhead {
         self.time = self.time.saturating_add(time);
     }
 
-    /// The next read is at `position` of a file of this size. `true` if the file is read ahead from
-    /// now on.
-    pub(crate) fn begins(&mut self, file: BorrowedFd<'_>, position: u64, size: u64) -> bool {
-        if self.window.is_some() || self.bytes < JUDGED {
-            return false;
-        }
-        let is_late = self.time >= LATE;
-        (self.bytes, self.time) = (0, Duration::ZERO);
-        // A busy processor makes reads late, too.
-        let begins = is_late && size.saturating_sub(position) > STEP && !is_resident(file, position, size);
-        if begins {
-            FILES.fetch_add(1, Ordering::Relaxed);
-            self.window = Some(Window { end: position });
-        }
-        begins
-    }
-
-    /// Before a read at `position`: asks for what is missing of the window.
+    /// Before a read at `position` of a file of this size: asks for what is missing of the window,
+    /// if the file is read ahead.
     pub(crate) fn ask(&mut self, file: BorrowedFd<'_>, position: u64, size: u64) {
+        self.judge(file, position, size);
         let Some(window) = &mut self.window else { return };
         let files = FILES.load(Ordering::Relaxed).max(1);
         let len = (ALL_WINDOWS / files).clamp(WINDOW / 16, WINDOW);
@@ -87,6 +72,20 @@ impl ReadAhead {
             // Advice only: its result doesn't matter.
             let _ = fadvise(file, window.end, NonZeroU64::new(STEP), Advice::WillNeed);
             window.end = window.end.saturating_add(STEP);
+        }
+    }
+
+    /// Whether it is read ahead from now on.
+    fn judge(&mut self, file: BorrowedFd<'_>, position: u64, size: u64) {
+        if self.window.is_some() || self.bytes < JUDGED {
+            return;
+        }
+        let is_late = self.time >= LATE;
+        (self.bytes, self.time) = (0, Duration::ZERO);
+        // A busy processor makes reads late, too.
+        if is_late && size.saturating_sub(position) > STEP && !is_resident(file, position, size) {
+            FILES.fetch_add(1, Ordering::Relaxed);
+            self.window = Some(Window { end: position });
         }
     }
 }
@@ -113,13 +112,14 @@ mod tests {
         let mut ahead = ReadAhead::default();
         let read = |ahead: &mut ReadAhead, time| {
             (0..4).for_each(|_| ahead.note(65_536, time));
-            ahead.begins(file.as_fd(), 4 * 65_536, size)
+            ahead.judge(file.as_fd(), 4 * 65_536, size);
+            ahead.window.is_some()
         };
-        assert!(!ahead.begins(file.as_fd(), 0, size), "nothing is known yet");
+        ahead.judge(file.as_fd(), 0, size);
+        assert!(ahead.window.is_none(), "nothing is known yet");
         assert!(!read(&mut ahead, Duration::from_micros(300)), "fast");
         assert!(!read(&mut ahead, Duration::from_micros(600)));
         assert!(read(&mut ahead, Duration::from_millis(5)));
-        assert!(!read(&mut ahead, Duration::from_millis(5)), "it has begun");
         ahead.ask(file.as_fd(), 4 * 65_536, size);
         let end = ahead.window.as_ref().unwrap().end;
         assert!((WINDOW / 16..=WINDOW).contains(&(end - 4 * 65_536)), "{end}");
@@ -133,6 +133,7 @@ mod tests {
         std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 1 << 20], 0).unwrap();
         let mut ahead = ReadAhead::default();
         ahead.note(1 << 18, Duration::from_secs(1));
-        assert!(!ahead.begins(file.as_fd(), 1 << 18, 1 << 20));
+        ahead.judge(file.as_fd(), 1 << 18, 1 << 20);
+        assert!(ahead.window.is_none());
     }
 }

@@ -146,7 +146,7 @@ impl Source {
             FileType::Fifo => Kind::Fifo,
             FileType::Regular => {
                 let size = u64::try_from(stat.size).unwrap_or_default();
-                let cache = PageCache::new(file.as_fd(), stat.dev, size);
+                let cache = PageCache::new(file.as_fd(), size);
                 Kind::Regular { position: 0, size, cache, ahead: ReadAhead::default() }
             }
             _ => Kind::Device,
@@ -208,11 +208,8 @@ impl Source {
             }
             let result = match &mut self.kind {
                 Kind::Regular { position, size, cache, ahead } => {
-                    if ahead.begins(self.file.as_fd(), *position, *size) {
-                        cache.watch(self.file.as_fd(), *size);
-                    }
                     ahead.ask(self.file.as_fd(), *position, *size);
-                    cache.read(self.file.as_fd(), out, most, *position, *size).inspect(|len| {
+                    cache.read(self.file.as_fd(), out, most, *position).inspect(|len| {
                         *position = position.saturating_add(*len as u64);
                     })
                 }

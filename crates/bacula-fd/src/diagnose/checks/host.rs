@@ -12,11 +12,8 @@ const ANY_FILE: &str = "/proc/self/exe";
 
 pub(super) fn page_cache(case: &Case<'_>) -> Vec<Finding> {
     let file = case.read.files.first().map_or(Path::new(ANY_FILE), |file| file.as_path());
-    let support = case.world.page_cache(file);
     let is_root = case.world.process().rights.uid == 0;
-    vec![if support.reads_uncached {
-        Finding::good(PAGE_CACHE, texts::READS_UNCACHED)
-    } else if support.tells_of_any_file || is_root {
+    vec![if is_root || case.world.is_told_of_any_page(file) {
         Finding::good(PAGE_CACHE, texts::WATCHES_PAGES)
     } else {
         Finding::warning(PAGE_CACHE, texts::PAGES_STAY, texts::HINT_PAGES_STAY)

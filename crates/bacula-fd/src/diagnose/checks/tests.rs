@@ -20,7 +20,7 @@ use crate::daemon::host::Host;
 use crate::diagnose::finding::State;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::rights::Rights;
-use crate::diagnose::world::{About, Answer, PageCache, Process, Whose};
+use crate::diagnose::world::{About, Answer, Process, Whose};
 
 const DAY: i64 = 86_400;
 const EVERY_CAPABILITY: u64 = 0x1ff_ffff_ffff;
@@ -32,7 +32,7 @@ struct Fake {
     about: About,
     free: u64,
     process: Process,
-    page_cache: PageCache,
+    is_told_of_any_page: bool,
     clock: Option<bool>,
     pem: Vec<u8>,
     ping: Answer,
@@ -47,7 +47,7 @@ impl Fake {
             about: About { is_directory: true, mode: 0o750, uid: 0 },
             free: 1 << 30,
             process: Process { whose: Whose::Daemon(7), rights: ROOT },
-            page_cache: PageCache { reads_uncached: false, tells_of_any_file: false },
+            is_told_of_any_page: false,
             clock: Some(true),
             pem: Vec::new(),
             ping: Answer::Pong,
@@ -102,8 +102,8 @@ impl World for Fake {
         self.process
     }
 
-    fn page_cache(&self, _: &Path) -> PageCache {
-        self.page_cache
+    fn is_told_of_any_page(&self, _: &Path) -> bool {
+        self.is_told_of_any_page
     }
 
     fn clock(&self) -> io::Result<bool> {
@@ -234,15 +234,13 @@ fn metrics_are_answered_by_the_daemon_on_a_port_of_their_own() {
 
 #[test]
 fn the_page_cache_is_left_alone_by_root_or_a_new_kernel() {
-    let with = |uid, reads_uncached, tells_of_any_file| {
+    let with = |uid, is_told_of_any_page| {
         let process = Process { rights: Rights { uid, ..ROOT }, ..Fake::well().process };
-        let page_cache = PageCache { reads_uncached, tells_of_any_file };
-        states(&found(host::page_cache, "", &Fake { process, page_cache, ..Fake::well() }))
+        states(&found(host::page_cache, "", &Fake { process, is_told_of_any_page, ..Fake::well() }))
     };
-    assert_eq!(with(0, false, false), [State::Good]);
-    assert_eq!(with(9, true, false), [State::Good]);
-    assert_eq!(with(9, false, true), [State::Good]);
-    assert_eq!(with(9, false, false), [State::Warning]);
+    assert_eq!(with(0, false), [State::Good]);
+    assert_eq!(with(9, true), [State::Good]);
+    assert_eq!(with(9, false), [State::Warning]);
 }
 
 #[test]

@@ -1,0 +1,44 @@
+//! Files that are not in the page cache are read from the disk once.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd as _;
+use std::path::Path;
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, Noise, Result, read_from_disk};
+use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
+
+/// Files, and bytes of each.
+const SIZES: [(usize, usize); 3] = [(1, 50_000_000), (30, 1_000_000), (100, 20_000)];
+
+/// Makes a file and takes its pages out of memory, where the file system does that.
+fn make(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    fs::write(path, content)?;
+    let file = File::open(path)?;
+    file.sync_all()?;
+    posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
+    Ok(())
+}
+
+#[test]
+fn a_cold_full_reads_no_byte_twice_from_the_disk() -> Result<()> {
+    let options = BedOptions::new("cold", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    let source = options.source()?;
+    let mut bytes = 0;
+    for (count, size) in SIZES {
+        for number in 0..count {
+            make(&source.join(format!("{size} {number}")), &Noise::new(number as u64).bytes(size)).unwrap();
+            bytes += size as u64;
+        }
+    }
+    let mut bed = Bed::start(options)?;
+    let pid = bed.client("test")?.pid()?;
+    let before = read_from_disk(pid)?;
+    let job = bed.backup("test", "level=Full")?.must_be_good()?;
+    let read = read_from_disk(pid)? - before;
+    if read == 0 {
+        return skip::test("this file system keeps pages that it is asked to drop");
+    }
+    // Inodes and directories are read, too.
+    assert!((bytes..bytes + bytes / 50).contains(&read), "{read} of {bytes}: {}", job.log);
+    Ok(())
+}
