@@ -46,4 +46,4 @@ pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 pub use bpipe::{BpipePlugin, permits_program};
 pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};
 #[cfg(target_arch = "x86_64")]
-pub use s3::wrong_name as wrong_s3_name;
+pub use s3::{objects_in as objects_in_s3_answer, wrong_name as wrong_s3_name};

@@ -30,6 +30,7 @@ use crate::api::call::{Called, Status};
 use crate::api::host::Host;
 use crate::api::plugin::{Instance, Offers, Plugin, PluginInfo};
 use job::S3Job;
+pub use listing::objects_in;
 pub use names::wrong_name;
 
 /// The plugin.

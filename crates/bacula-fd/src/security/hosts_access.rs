@@ -45,7 +45,7 @@ enum Name {
 /// Whether something matches. The order makes "one of them" the greatest and "all of them" the
 /// least.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Answer {
+pub(crate) enum Answer {
     No,
     /// It can't be decided.
     Unknown,
@@ -125,9 +125,10 @@ fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
 }
 
 /// Whether a pattern matches.
-type Matches<'m> = &'m dyn Fn(&str) -> Answer;
+pub(crate) type Matches<'m> = &'m dyn Fn(&str) -> Answer;
 
-fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client: Matches<'_>) -> bool {
+/// Whether these rules let a caller in.
+pub(crate) fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client: Matches<'_>) -> bool {
     let first_match = |text, file_says| first_match(text, is_daemon, is_client, file_says);
     first_match(allow, true).or_else(|| first_match(deny, false)).unwrap_or(true)
 }

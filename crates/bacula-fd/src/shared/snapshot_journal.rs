@@ -145,7 +145,8 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
     own_file::replace(path, MODE, &bytes)
 }
 
-fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
+/// The bytes of the file.
+pub(crate) fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
     let mut bytes = MAGIC.to_vec();
     for snapshot in snapshots {
         let flag = |is_set: bool| -> &[u8] { if is_set { b"1" } else { b"0" } };
@@ -169,8 +170,8 @@ fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
     bytes
 }
 
-/// `None` if it is damaged.
-fn decode(bytes: &[u8]) -> Option<Vec<Snapshot>> {
+/// The snapshots of a file; `None` if it is damaged.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Snapshot>> {
     if bytes.len() > MOST_BYTES {
         return None;
     }

@@ -126,6 +126,11 @@ fn parse(answer: &[u8]) -> Result<Page, S3Error> {
     Ok(Page { objects, next: answer.next_continuation_token.filter(|_| answer.is_truncated) })
 }
 
+/// The number of objects in a server's answer; `None` if it is no listing. For the fuzz target.
+pub fn objects_in(answer: &[u8]) -> Option<usize> {
+    parse(answer).ok().map(|page| page.objects.len())
+}
+
 /// Seconds since 1970 of a time in this format.
 pub(super) fn seconds(text: &str, format: Format) -> Option<i64> {
     DateTime::from_str(text, format).ok().map(|time| time.secs())
