@@ -1,11 +1,21 @@
-//! The texts of the program itself, and the heads and frames of messages (reference 01 §16.2, 06
-//! §7.4). Texts for a Director are in `fd-session`.
+//! The texts of the program: its own, the heads and frames of messages (reference 01 §16.2, 06
+//! §7.4), and what it says to a Director or a Storage Daemon beside the dialogues of `fd-session`,
+//! word for word (reference 01 §20, 02 §3 and §16).
+//!
+//! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has
+//! one, because site scripts match it, and ends with its newline.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use fd_bsock::scan::bash_spaces;
 use fd_messages::{MessageType, Stage, StageTimes};
+use fd_session::authenticate::AuthError;
+use fd_session::command::{MetricFormat, NamedSnapshot, SetDebug};
+use fd_session::storage::StorageError;
+use fd_session::texts::Quote;
 
 use crate::clock::short_date;
 
@@ -449,6 +459,545 @@ pub(crate) fn open_failed(path: &str, reason: &str) -> String {
     format!("fopen {path} failed: ERR={reason}")
 }
 
+/// The version that the Director reads; below 13.0.0 it would shift every message type
+/// (reference 01 §7).
+pub(crate) const VERSION: &str = "15.0.3";
+
+/// Release date as the `JobId=` reply has it.
+pub(crate) const SHORT_DATE: &str = "25Mar25";
+
+/// Release date as the status header has it.
+pub(crate) const LONG_DATE: &str = "25 March 2025";
+
+/// A peer and we agreed on TLS with certificates, and our resource names none.
+pub(crate) const NO_CERTIFICATES: &str = "no certificates were read for this resource";
+
+/// Reply to `level`.
+pub(crate) const OK_LEVEL: &[u8] = b"2000 OK level\n";
+
+/// Reply to `fileset`.
+pub(crate) const OK_INCLUDE: &[u8] = b"2000 OK include\n";
+
+/// Reply to `setbandwidth=`.
+pub(crate) const OK_BANDWIDTH: &[u8] = b"2000 OK Bandwidth\n";
+
+/// Reply to `storage`.
+pub(crate) const OK_STORAGE: &[u8] = b"2000 OK storage\n";
+
+/// Reply to `backup`.
+pub(crate) const OK_BACKUP: &[u8] = b"2000 OK backup\n";
+
+/// Reply to a `backup` without a Storage Daemon.
+pub(crate) const BAD_BACKUP: &[u8] = b"2902 Bad backup\n";
+
+/// Reply to `restore`.
+pub(crate) const OK_RESTORE: &[u8] = b"2000 OK restore\n";
+
+/// One storage of a restore is done.
+pub(crate) const STORAGE_END: &[u8] = b"2000 OK storage end\n";
+
+/// The place of a restore is not in `AllowedRestoreDirectories`.
+pub(crate) const RESTORE_NOT_ALLOWED: &[u8] = b"2996 Restore path out of allowed directories.\n";
+
+/// Reply to `session`.
+pub(crate) const OK_SESSION: &[u8] = b"2000 OK session\n";
+
+/// Reply to `component_info`.
+pub(crate) const OK_COMPONENT: &[u8] = b"2000 OK ComponentInfo\n";
+
+/// Reply to `RunBeforeJob` whose program ended well.
+pub(crate) const OK_RUN_BEFORE: &[u8] = b"2000 OK RunBefore\n";
+
+/// Reply to `RunBeforeJob` whose program failed.
+pub(crate) const BAD_RUN_BEFORE: &[u8] = b"2905 Bad RunBeforeJob command.\n";
+
+/// Reply to `RunAfterJob`.
+pub(crate) const OK_RUN_AFTER: &[u8] = b"2000 OK RunAfter\n";
+
+/// Reply to `Run`.
+pub(crate) const OK_RUN_SCRIPT: &[u8] = b"2000 OK RunScript\n";
+
+/// Reply to `RunBeforeNow` after which the job is still well.
+pub(crate) const OK_RUN_BEFORE_NOW: &[u8] = b"2000 OK RunBeforeNow\n";
+
+/// Reply to `RunBeforeNow` after which it is not.
+pub(crate) const BAD_RUN_BEFORE_NOW: &[u8] = b"2905 Bad RunBeforeNow command.\n";
+
+/// Reply to a `query` for a plugin that is not there; no newline.
+pub(crate) const PLUGIN_NOT_FOUND: &[u8] = b"error=plugin not found";
+
+/// Reply to a `query` that the plugin has failed; no newline.
+pub(crate) const PLUGIN_PROTOCOL_ERROR: &[u8] = b"error=plugin protocol error";
+
+/// To the Storage Daemon, about a `testnetwork` that does not scan.
+pub(crate) const BAD_TEST_NETWORK: &[u8] = b"2999 testnetwork command error\n";
+
+/// The `proxy` command has reached the Director.
+pub(crate) const OK_PROXY: &[u8] = b"2000 proxy OK.\n";
+
+/// Reply to `snapshot prune`, which does nothing.
+pub(crate) const SNAPSHOT_PRUNED: &[u8] = b"2000 Snapshot pruned ERR=\n";
+
+/// Reply to `snapshot del`.
+pub(crate) const SNAPSHOT_DELETED: &[u8] = b"2000 Snapshot deleted ERR=\n";
+
+/// Reply to `snapshot query`; `size` in bytes.
+pub(crate) fn snapshot_queried(status: i64, size: i64) -> Vec<u8> {
+    format!("2000 Snapshot status={status} size={size} ERR=\n").into_bytes()
+}
+
+/// Reply to `snapshot query` where the helper program fails; `why` in its words.
+pub(crate) fn snapshot_not_queried(status: i64, why: &[u8]) -> Vec<u8> {
+    let head = format!("2999 Snapshot status={status} size=-1 ERR=");
+    [head.as_bytes(), bash_spaces(why).as_slice(), b"\n"].concat()
+}
+
+/// Reply to `snapshot del` where the helper program fails; `why` in its words.
+pub(crate) fn snapshot_not_deleted(why: &[u8]) -> Vec<u8> {
+    [b"2999 Snapshot deleted ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
+}
+
+/// One line of `snapshot list` (reference 07 §12.6).
+pub(crate) fn listed_snapshot(snapshot: &NamedSnapshot, created: i64, status: i64, error: &[u8]) -> Vec<u8> {
+    let bash = |value: &[u8]| bash_spaces(value);
+    let NamedSnapshot { name, volume, device, kind } = snapshot;
+    let (created, status) = (created.to_string(), status.to_string());
+    let parts: [(&str, &[u8], &str); 7] = [
+        ("volume=\"", &bash(volume), "\""),
+        (" createtdate=\"", created.as_bytes(), "\""),
+        (" name=\"", &bash(name), "\""),
+        (" device=\"", &bash(device), "\""),
+        (" status=", status.as_bytes(), ""),
+        (" error=\"", &bash(error), "\""),
+        (" type=\"", kind, "\"\n"),
+    ];
+    parts.map(|(before, value, after)| [before.as_bytes(), value, after.as_bytes()].concat()).concat()
+}
+
+/// Why the helper program has failed, if it doesn't say so itself: what it printed, and how it
+/// ended.
+pub(crate) fn snapshot_helper_failed(action: &str, command: &[u8], printed: &[u8], reason: &str) -> Vec<u8> {
+    let head = format!("Error while executing \"{action}\" ");
+    [head.as_bytes(), command, b". ", printed, b" ", reason.as_bytes(), b"\n"].concat()
+}
+
+/// The helper program doesn't say where it has mounted a snapshot.
+pub(crate) const NO_SNAPSHOT_MOUNT_POINT: &[u8] = b"the helper program names no snapmountpoint";
+
+/// A snapshot was made of the file system that is mounted there.
+pub(crate) fn snapshot_created(mount_point: &[u8]) -> Vec<u8> {
+    [b"   Create Snapshot for ", mount_point, b"\n"].concat()
+}
+
+/// A snapshot could not be made.
+pub(crate) fn snapshot_not_created(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to create snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// A snapshot could not be mounted; the file system is read as it is now.
+pub(crate) fn snapshot_not_mounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to mount snapshot ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// A name of the FileSet has no place in the snapshot of its file system.
+pub(crate) fn not_in_snapshot(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
+    let tail = b" is a place of its file system that its snapshot doesn't show. It is read as it is now\n";
+    [b"   Unable to use snapshot of ", mount_point, b" ERR=", name, tail].concat()
+}
+
+/// A snapshot was deleted.
+pub(crate) fn snapshot_removed(mount_point: &[u8]) -> Vec<u8> {
+    [b"   Delete Snapshot for ", mount_point, b"\n"].concat()
+}
+
+/// A snapshot could not be deleted.
+pub(crate) fn snapshot_not_removed(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to delete snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
+/// The table of mounts can't be read.
+pub(crate) const NO_MOUNT_TABLE: &[u8] = b"Unable to scan mtab to determine devices to snapshot\n";
+
+/// The Director is asked to note a snapshot that stays (reference 07 §12.5); no newline.
+pub(crate) fn new_snapshot(job: &[u8], snapshot: &NamedSnapshot, created: i64, retention: &[u8]) -> Vec<u8> {
+    let bash = |value: &[u8]| bash_spaces(value);
+    let NamedSnapshot { name, volume, device, kind } = snapshot;
+    [
+        b"CatReq Job=",
+        job,
+        b" new_snapshot name=",
+        &bash(name),
+        b" volume=",
+        &bash(volume),
+        b" device=",
+        &bash(device),
+        b" tdate=",
+        created.to_string().as_bytes(),
+        b" type=",
+        kind,
+        b" retention=",
+        retention,
+    ]
+    .concat()
+}
+
+/// The Director has noted a snapshot.
+pub(crate) const SNAPSHOT_NOTED: &[u8] = b"1000 Snapshot created";
+
+/// The Director has not noted a snapshot that is to stay. Nothing would ever delete it.
+pub(crate) fn snapshot_not_noted(mount_point: &[u8], answer: &[u8]) -> Vec<u8> {
+    let head = b"   The Director has not noted the snapshot of ";
+    let middle = b", so it is deleted when the job ends. ERR=";
+    [head.as_slice(), mount_point, middle, answer.trim_ascii_end(), b"\n"].concat()
+}
+
+/// A snapshot that an earlier run of the daemon has left behind is gone now.
+pub(crate) fn left_snapshot_removed(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
+    let head = b"The daemon ended in the middle of job ";
+    [head.as_slice(), name, b": its snapshot of ", mount_point, b" is removed now\n"].concat()
+}
+
+/// Such a snapshot can't be removed.
+pub(crate) fn left_snapshot_stays(name: &[u8], mount_point: &[u8], volume: &[u8], why: &[u8]) -> Vec<u8> {
+    let head = b"The daemon ended in the middle of job ";
+    let middle = b" can't be removed; this is tried again at the next start. Volume=\"";
+    let parts = [head, name, b": its snapshot of ", mount_point, middle, volume, b"\" ERR=", why, b"\n"];
+    parts.concat()
+}
+
+/// Reply to `setdebug=`: what was asked for, and what is in force now.
+pub(crate) fn ok_setdebug(now: &SetDebug) -> Vec<u8> {
+    let SetDebug { level, trace, hangup, blowup, options, tags } = now;
+    let numbers = format!("2000 OK setdebug={level} trace={trace} hangup={hangup} blowup={blowup} options=");
+    [numbers.as_bytes(), options, b" tags=", tags, b"\n"].concat()
+}
+
+/// One metric of `statistics`: name, value, unit and description. `first` counts for JSON, which
+/// divides by commas.
+pub(crate) fn metric(
+    format: MetricFormat,
+    first: bool,
+    name: &str,
+    value: u64,
+    unit: &str,
+    description: &str,
+) -> Vec<u8> {
+    let text = match format {
+        MetricFormat::Simple => format!("{name}={value}\n"),
+        MetricFormat::Full => {
+            format!("name=\"{name}\" value={value} type=Integer unit={unit} descr=\"{description}\"\n")
+        }
+        MetricFormat::Json => format!(
+            "{}\n  {{\n    \"name\": \"{name}\",\n    \"value\": {value},\n    \"type\": \"Integer\",\n    \"unit\": \
+             \"{unit}\",\n    \"description\": \"{description}\"\n  }}",
+            if first { "" } else { "," }
+        ),
+    };
+    let mut frame = text.into_bytes();
+    frame.push(0);
+    frame
+}
+
+/// The line to the Storage Daemon that begins a network test.
+pub(crate) fn test_network(bytes: u64, rounds: u64, bandwidth: u64) -> Vec<u8> {
+    format!("testnetwork bytes={bytes} rtt={rounds} bw={bandwidth}\n").into_bytes()
+}
+
+/// What the network test has written; `speed` has its unit, as status shows numbers.
+pub(crate) fn network_written(bytes: u64, milliseconds: u64, speed: &str) -> Vec<u8> {
+    format!("2000 OK FD wrote bytes={bytes} to SD duration={milliseconds}ms write_speed={speed}B/s\n").into_bytes()
+}
+
+/// What it has read.
+pub(crate) fn network_read(bytes: u64, milliseconds: u64, speed: &str) -> Vec<u8> {
+    format!("2000 OK FD read bytes={bytes} from SD duration={milliseconds}ms read_speed={speed}B/s\n").into_bytes()
+}
+
+/// How long small packets took, there and back.
+pub(crate) fn network_rounds(rounds: u64, total: Duration, least: Duration, most: Duration) -> Vec<u8> {
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1000.0;
+    let one = total.checked_div(u32::try_from(rounds).unwrap_or(u32::MAX)).unwrap_or_default();
+    format!(
+        "2000 OK packets={rounds} duration={}ms rtt={:.2}ms min={:.2}ms max={:.2}ms\n",
+        total.as_millis(),
+        milliseconds(one),
+        milliseconds(least),
+        milliseconds(most)
+    )
+    .into_bytes()
+}
+
+/// The Storage Daemon went away during the test.
+pub(crate) const NETWORK_FAILED: Quote = Quote::new("2999 network test failed ERR=", "\n");
+
+/// The Director accepts us, and says something else.
+pub(crate) const NO_GREETING: &str = "[FE0031] Director rejected Hello command";
+
+/// The Director does not take us for a console; `detail` may be empty.
+pub(crate) fn no_console(detail: &str) -> String {
+    let end = if detail.is_empty() { "" } else { "\n" };
+    format!(
+        "Director authorization problem.\nMost likely the passwords do not agree.\n\
+         If you are using TLS, there may have been a certificate validation error during the TLS handshake.\n\
+         For help, please see http://www.bacula.org/rel-manual/en/problems/Bacula_Frequently_Asked_Que.html\n{detail}{end}"
+    )
+}
+
+/// The `proxy` command has not reached the Director.
+pub(crate) const PROXY_FAILED: Quote = Quote::new("2999 proxy error. ERR=", "\n");
+
+/// Reply to `sm_dump`.
+pub(crate) const OK_SM_DUMP: &[u8] = b"2000 sm_dump OK\n";
+
+/// Reply to `snapshot retention=`.
+pub(crate) const OK_SNAPSHOT_RETENTION: &[u8] = b"2000 Snapshot retention\n";
+
+/// First frame of `.status current` and `.status last`.
+pub(crate) const OK_DOT_STATUS: &[u8] = b"2000 OK .status\n";
+
+/// Reply to `verify`.
+pub(crate) const OK_VERIFY: &[u8] = b"2000 OK verify\n";
+
+/// Reply to `pluginoptions=`.
+pub(crate) const OK_PLUGIN_OPTIONS: &[u8] = b"2000 OK plugin options\n";
+
+/// Reply to `restoreobject end`.
+pub(crate) const OK_RESTORE_OBJECTS: &[u8] = b"2000 OK ObjectRestored\n";
+
+/// Answers to a Storage Daemon's signals (reference 01 §3.2).
+pub(crate) const STORE_OK: &[u8] = b"2000 OK\n";
+
+/// Answer to signal `STATUS`.
+pub(crate) const STORE_STATUS: &[u8] = b"Status OK\n";
+
+/// Reply to `JobId=`: no newline. `platform` is `<host os>,<distribution>,<version>`, `plugins` a
+/// comma list.
+pub(crate) fn ok_job(platform: &str, plugins: &[u8]) -> Vec<u8> {
+    let mut reply = format!("2000 OK Job {VERSION} ({SHORT_DATE}) {platform};").into_bytes();
+    reply.extend_from_slice(plugins);
+    reply
+}
+
+/// Answer to `PluginFeatures` for one plugin: its file, and what it says of itself.
+pub(crate) fn plugin_features(file: &[u8], features: &[u8]) -> Vec<u8> {
+    [b"2000 plugin=", file, b" features=", features, b"\n"].concat()
+}
+
+/// Reply to `cancel` (or `stop`) of a running job.
+pub(crate) fn marked(job: &[u8], stopped: bool) -> Vec<u8> {
+    let word: &[u8] = if stopped { b"stopped" } else { b"canceled" };
+    [b"2001 Job \"", job, b"\" marked to be ", word, b".\n"].concat()
+}
+
+/// Reply to a command that names a job that does not run.
+pub(crate) const JOB_NOT_FOUND: Quote = Quote::new("2901 Job ", " not found.\n");
+
+/// Fatal message: options for a plugin that is not there.
+pub(crate) const PLUGIN_NOT_LOADED: Quote =
+    Quote::new("job.c:3735 Command plugin \"", "\" requested, but is not loaded.\n");
+
+/// Error: a restore object is not what it is said to be.
+pub(crate) fn object_not_unpacked(wanted: i32, got: usize, name: &[u8]) -> Vec<u8> {
+    let head = format!("job.c:1375 Decompression failed. Len wanted={wanted} got={got}. Object=");
+    [head.as_bytes(), name, b"\n"].concat()
+}
+
+/// The last text of `estimate`; both numbers with thousands commas.
+pub(crate) fn ok_estimate(files: u64, bytes: u64) -> Vec<u8> {
+    format!("2000 OK estimate files={} bytes={}\n", commas(files), commas(bytes)).into_bytes()
+}
+
+/// A number with a comma before every third digit from the right.
+pub(crate) fn commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// The counters of the End Job line (reference 02 §8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct EndJob {
+    /// Job state as a decimal character code.
+    pub(crate) term_code: u8,
+    /// Files.
+    pub(crate) files: u32,
+    /// Bytes read.
+    pub(crate) read_bytes: u64,
+    /// Bytes sent or written.
+    pub(crate) job_bytes: u64,
+    /// Errors.
+    pub(crate) errors: u32,
+    /// Snapshots were open.
+    pub(crate) vss: bool,
+    /// PKI encryption is configured.
+    pub(crate) encrypt: bool,
+    /// Bytes to the Storage Daemon before line compression; signals count with their negative
+    /// value.
+    pub(crate) comm_bytes: i64,
+    /// The same after line compression.
+    pub(crate) compress_comm_bytes: i64,
+}
+
+impl EndJob {
+    /// The line, the last numbered frame of a job. The two Comm counters are cut to 32 bits as the
+    /// stock daemon's are.
+    pub(crate) fn frame(&self) -> Vec<u8> {
+        let cut = |bytes: i64| bytes & i64::from(u32::MAX);
+        let mut line = String::with_capacity(160);
+        let _infallible = writeln!(
+            line,
+            "2800 End Job TermCode={} JobFiles={} ReadBytes={} JobBytes={} Errors={} VSS={} Encrypt={} CommBytes={} \
+             CompressCommBytes={}",
+            self.term_code,
+            self.files,
+            self.read_bytes,
+            self.job_bytes,
+            self.errors,
+            u8::from(self.vss),
+            u8::from(self.encrypt),
+            cut(self.comm_bytes),
+            cut(self.compress_comm_bytes)
+        );
+        line.into_bytes()
+    }
+}
+
+/// The progress line that a Director stores (reference 02 §6.8).
+pub(crate) fn progress(job_id: u32, files: u32, bytes: u64) -> Vec<u8> {
+    format!("Progress JobId={job_id} files={files} bytes={bytes} bps=0\n").into_bytes()
+}
+
+/// Raw text for a peer whose hello has an unknown name.
+pub(crate) fn unknown_director(name: &[u8], ip: &str) -> Vec<u8> {
+    [b"authenticate.c:100 [FE0027] Connection from unknown Director ", name, b" at ", ip.as_bytes(), b" rejected.\n"]
+        .concat()
+}
+
+/// Raw text for a peer whose hello does not scan; at most 100 bytes of it are shown.
+pub(crate) fn bad_hello(ip: &str, hello: &[u8]) -> Vec<u8> {
+    let shown = hello.get(..100).unwrap_or(hello);
+    [b"authenticate.c:81 Bad Hello command from Director at ", ip.as_bytes(), b": ", shown, b"\n"].concat()
+}
+
+/// Security message about a first frame that is no hello; `len` is negative for a signal, 0 for no
+/// frame at all.
+pub(crate) fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
+    format!("job.c:592 FD expecting Hello got bad command from {ip}:{ip}. Len={len}.\n").into_bytes()
+}
+
+/// Error about a certificate of the peer's chain.
+pub(crate) const CERTIFICATE_ERROR: Quote = Quote::new("", "\n");
+
+/// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says
+/// nothing.
+pub(crate) fn storage_rejected(host: &str, port: u16, error: &StorageError) -> Vec<u8> {
+    let hint = match error {
+        StorageError::Authentication(AuthError::Requirement { .. }) => {
+            " (compare TLS Enable, TLS PSK Enable and TLS Require of both daemons)"
+        }
+        StorageError::Authentication(AuthError::Tls(_)) => {
+            " (compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
+        }
+        _ => "",
+    };
+    format!("Storage daemon at {host}:{port}: {error}{hint}\n").into_bytes()
+}
+
+/// Security message about a connection that `hosts.allow` and `hosts.deny` forbid.
+pub(crate) fn refused_by_hosts_access(ip: &str, port: u16) -> Vec<u8> {
+    format!("bnet_server.c:201 Connection from {ip}:{port} refused by hosts.access\n").into_bytes()
+}
+
+/// Security message about a wrong password.
+pub(crate) fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
+    [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
+}
+
+/// Security message about a login that looks like an attack; `why` is [`TLS_REQUIRED`] or
+/// [`CHALLENGE_REFLECTED`].
+pub(crate) fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> {
+    [b"Director ", director, b" at ", ip.as_bytes(), b" refused: ", why.as_bytes(), b".\n"].concat()
+}
+
+/// A Storage Daemon's call that does not scan.
+pub(crate) const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
+
+/// A Storage Daemon's call for a job that does not run here.
+pub(crate) const STORAGE_CALL_WITHOUT_JOB: Quote =
+    Quote::new("hello.c:63 SD connect failed: Job name not found: ", "\n");
+
+/// Fatal: `restore … regexwhere=` of expressions of which none is usable.
+pub(crate) const BAD_WHERE_REGEX: Quote = Quote::new("Bad where regexp. where=", "\n");
+
+/// Fatal message: the restore's place is not allowed.
+pub(crate) const RESTORE_PATH_NOT_ALLOWED: Quote = Quote::new("Path not allowed for restore: \"", "\"\n");
+
+/// Information: the Storage Daemon answered.
+pub(crate) fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8> {
+    let how = if encrypted { "with TLS" } else { "without encryption" };
+    format!("Connected to Storage at {address}:{port} {how}\n").into_bytes()
+}
+
+/// Warning: the Storage Daemon does not answer yet. `text` has the words for it.
+pub(crate) const STORAGE_RETRYING: Quote = Quote::new("bsockcore.c:259 ", "");
+
+/// Fatal: `backup` came before `storage`.
+pub(crate) const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
+
+/// Fatal: `restore` came before `storage`.
+pub(crate) const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
+
+/// Fatal: the Storage Daemon did not call.
+pub(crate) const STORAGE_DID_NOT_CALL: &[u8] = b"job.c:2916 Failed connect from Storage daemon. SD bsock=NULL.\n";
+
+/// A canceled job has left its thread behind. Not in the stock daemon, whose job stays.
+pub(crate) const THREAD_LEFT_BEHIND: &[u8] = b"Storage does not answer: the job's own thread still waits for it.\n";
+
+/// The Director's and our clock differ; a warning from 600 seconds on.
+pub(crate) fn clocks_differ(seconds: i64) -> Vec<u8> {
+    format!("DIR and FD clocks differ by {seconds} seconds, FD automatically compensating.\n").into_bytes()
+}
+
+/// Fatal: data could not be sent; `line` is the stock daemon's place of the failed send
+/// (reference 04 §16).
+pub(crate) fn send_error(line: u32, reason: &str) -> Vec<u8> {
+    format!("backup.c:{line} Network send error to SD. ERR={reason}\n").into_bytes()
+}
+
+/// Fatal: `setdebug … hangup=` of so many files.
+pub(crate) fn hung_up_after_files(files: u32) -> Vec<u8> {
+    format!("message.c:1270 Debug hangup requested after {files} files.\n").into_bytes()
+}
+
+/// Fatal: `setdebug … hangup=` of so many KiB.
+pub(crate) fn hung_up_after_kilobytes(kilobytes: u64) -> Vec<u8> {
+    format!("message.c:1272 Debug hangup requested after {kilobytes} Kbytes.\n").into_bytes()
+}
+
+/// Information: a script is about to run. `label` says when.
+pub(crate) fn script_starts(label: &str, command: &[u8]) -> Vec<u8> {
+    [b"shell command: run ", label.as_bytes(), b" \"", command, b"\"\n"].concat()
+}
+
+/// Information: a line that a script printed.
+pub(crate) fn script_says(label: &str, line: &[u8]) -> Vec<u8> {
+    [label.as_bytes(), b": ", line, b"\n"].concat()
+}
+
+/// Error: a script failed.
+pub(crate) fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
+    format!("Runscript: {label} returned non-zero status={status}. ERR={error}\n").into_bytes()
+}
+
+/// Error of a socket, in its own words: `what` without the newline.
+pub(crate) const SOCKET_ERROR: Quote = Quote::new("bsock.c:388 ", "\n");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,5 +1026,52 @@ mod tests {
     #[test]
     fn long_lines_are_cut() {
         assert_eq!(job_line("x", 1, MessageType::Info, &[b'a'; 6000]).len(), 4999);
+    }
+
+    #[test]
+    fn the_end_job_line_of_a_real_backup() {
+        let end = EndJob {
+            term_code: 84,
+            files: 7,
+            read_bytes: 17,
+            job_bytes: 17,
+            comm_bytes: 1053,
+            compress_comm_bytes: 1053,
+            ..EndJob::default()
+        };
+        assert_eq!(
+            String::from_utf8(end.frame()).unwrap(),
+            "2800 End Job TermCode=84 JobFiles=7 ReadBytes=17 JobBytes=17 Errors=0 VSS=0 Encrypt=0 CommBytes=1053 \
+             CompressCommBytes=1053\n"
+        );
+    }
+
+    #[test]
+    fn comm_bytes_are_cut_to_32_bits() {
+        let end = EndJob { comm_bytes: 0x1_0000_0005, ..EndJob::default() };
+        assert!(String::from_utf8(end.frame()).unwrap().contains(" CommBytes=5 "));
+    }
+
+    #[test]
+    fn the_reply_to_job_has_no_newline() {
+        assert_eq!(
+            ok_job("x86_64-pc-linux-gnu,debian,trixie/sid", b"bpipe(2)"),
+            b"2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,debian,trixie/sid;bpipe(2)"
+        );
+    }
+
+    #[test]
+    fn commas_stand_before_every_third_digit() {
+        assert_eq!(commas(0), "0");
+        assert_eq!(commas(999), "999");
+        assert_eq!(commas(1000), "1,000");
+        assert_eq!(commas(1_234_567_890_123), "1,234,567,890,123");
+    }
+
+    #[test]
+    fn the_reply_to_a_bad_hello_shows_no_more_than_100_bytes() {
+        let text = bad_hello("127.0.0.1", &[b'x'; 400]);
+        assert!(text.ends_with(&[[b'x'; 100].as_slice(), b"\n"].concat()));
+        assert!(!text.windows(101).any(|window| window == [b'x'; 101]));
     }
 }

@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::texts;
 use fd_bsock::Signal;
 use fd_session::storage::{SignalReaction, react};
-use fd_session::{Action, Input, Machine, TlsMode, TlsRole, texts};
+use fd_session::{Action, Input, Machine, TlsMode, TlsRole};
 use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received, TlsSecret, TlsSide};
 
 /// Longest time between two looks whether a peer that waits was closed.

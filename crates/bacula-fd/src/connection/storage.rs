@@ -9,7 +9,7 @@ use fd_session::authenticate::Credentials;
 use fd_session::open::{SessionOpen, Ticket};
 use fd_session::read::ReadClose;
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
-use fd_session::{Action, JobStatus, Machine, texts};
+use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
     Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames,
     Gathered, IDLE_LIMIT, Limits, Received,
@@ -17,6 +17,7 @@ use fd_transport::{
 
 use crate::connection::dialogue::{self, Secrets, Signals};
 use crate::shared::job::Job;
+use crate::texts;
 
 /// Between two tries to connect (reference 01 §18.4).
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);

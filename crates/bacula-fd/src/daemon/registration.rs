@@ -13,7 +13,6 @@ use fd_bsock::hello::{self, REGISTERED};
 use fd_config::Director;
 use fd_messages::MessageType;
 use fd_session::authenticate::AuthError;
-use fd_session::texts;
 use fd_transport::{Channel, Fault, Received};
 
 use crate::clock;
@@ -22,6 +21,7 @@ use crate::daemon::listener;
 use crate::daemon::timetable::Timetable;
 use crate::director;
 use crate::shared::daemon::Daemon;
+use crate::texts;
 
 /// How often clock and timetable are checked while nothing happens.
 const LOOK: Duration = Duration::from_secs(5);

@@ -16,7 +16,6 @@ use fd_config::{Config, FileDaemon, LogLevel, LogSettings, Settings, StockMessag
 use fd_messages::MessageType;
 use fd_os::daemonize::{Role, into_background};
 use fd_os::io_error_text;
-use fd_session::texts::{SHORT_DATE, VERSION};
 use tracing::level_filters::LevelFilter;
 
 use crate::clock;
@@ -44,6 +43,7 @@ use crate::shared::debug::Debug;
 use crate::shared::facts::{DaemonFacts, directory_of};
 use crate::shared::platform::Platform;
 use crate::texts;
+use crate::texts::{SHORT_DATE, VERSION};
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);

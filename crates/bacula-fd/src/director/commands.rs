@@ -4,13 +4,12 @@
 use fd_bsock::Signal;
 use fd_messages::MessageType;
 use fd_session::command::{self, Access, Command};
-use fd_session::texts::{self, EndJob};
 use fd_transport::{Channel, Farewell, IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::runscript::Moment;
 use crate::shared::job::{Job, JobKind, Phase};
-use crate::texts as lines;
+use crate::texts::{self, EndJob};
 
 /// What remains to be done after a connection.
 pub(super) struct Remains {
@@ -147,7 +146,7 @@ impl Conversation<'_> {
             };
             let text = match message.times {
                 0 | 1 => message.text,
-                times => [lines::repeated(times).as_bytes(), &message.text].concat(),
+                times => [texts::repeated(times).as_bytes(), &message.text].concat(),
             };
             if self.daemon.config().file_daemon.messages.wants(kind.number()) {
                 self.deliver(0, kind, message.time, &text);

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use fd_session::command::{NewJob, SetBandwidth};
-use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::shared::job::{Identity, Job};
 use crate::shared::plugins::names_and_versions;
+use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn name_job(&mut self, new: NewJob) -> Flow {

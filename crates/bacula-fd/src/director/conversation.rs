@@ -23,7 +23,7 @@ use crate::job::plugin_host::OpenFileSet;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Identity, Job, Phase, Words, status_words};
 use crate::shared::supervisor::Session;
-use crate::texts as lines;
+use crate::texts;
 
 /// Whether the command loop goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -238,7 +238,7 @@ impl<'d> Conversation<'d> {
     /// Sends a message to every destination that takes its type. Its effect on the job has been
     /// noted.
     pub(super) fn deliver(&mut self, job_id: u32, kind: MessageType, time: i64, text: &[u8]) {
-        let line = lines::job_line(&self.daemon.config().file_daemon.name, job_id, kind, text);
+        let line = texts::job_line(&self.daemon.config().file_daemon.name, job_id, kind, text);
         self.deliver_line(job_id, kind.number(), time, &line);
     }
 
@@ -246,7 +246,7 @@ impl<'d> Conversation<'d> {
         let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
         let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
         for _destination in 0..to_director {
-            self.queue(&lines::jmsg(job_id, type_number, time, line));
+            self.queue(&texts::jmsg(job_id, type_number, time, line));
         }
         let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
         let has_job = job_id != 0 && self.session.job.get().is_some();
@@ -261,7 +261,7 @@ impl<'d> Conversation<'d> {
         if !daemon.messages.wants(number) {
             return;
         }
-        let line = lines::event(code, &daemon.name, self.session.number, kind, &self.resource.name, text);
+        let line = texts::event(code, &daemon.name, self.session.number, kind, &self.resource.name, text);
         let job_id = self.session.job.get().map_or(0, |job| job.identity.job_id);
         if job_id == 0 && number != MessageType::Events.number() {
             // A custom event type is a text like any other; on a console's connection it is sent

@@ -2,10 +2,10 @@
 
 use fd_bsock::{Signal, hello};
 use fd_session::command::{DiagnosticCommand, MetricFormat, MetricsQuery, SetDebug};
-use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::metrics::stock;
+use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn diagnose(&mut self, command: DiagnosticCommand) -> Flow {

@@ -11,12 +11,12 @@ use fd_messages::{JobLog, MessageType};
 use fd_plugins::{JobFacts, NoFacts};
 use fd_session::JobStatus;
 use fd_session::command::{BackupLevel, EstimateOrder};
-use fd_session::texts;
 use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::own_thread::{GLANCE, Nothing, OwnThread};
+use crate::texts;
 
 /// Lines that may wait for the Director.
 const WAITING: usize = 256;

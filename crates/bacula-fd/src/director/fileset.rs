@@ -6,13 +6,13 @@ use fd_fileset::{Parser, Reaction, texts as fileset_texts};
 use fd_messages::MessageType;
 use fd_os::process::IsWanted;
 use fd_plugins::Event;
-use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
 use crate::job::plugin_host::{FileSetInReach, OpenFileSet, PluginHost};
+use crate::texts;
 
 impl Conversation<'_> {
     /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.

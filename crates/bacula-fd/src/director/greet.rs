@@ -9,8 +9,8 @@ use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
 use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
 use fd_messages::MessageType;
+use fd_session::Need;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication};
-use fd_session::{Need, texts};
 use fd_transport::{Channel, Farewell, Fault, Received};
 
 use super::commands::Remains;
@@ -21,6 +21,7 @@ use crate::security::places::Place;
 use crate::shared::daemon::Daemon;
 use crate::shared::slots::Slot;
 use crate::shared::supervisor::Session;
+use crate::texts;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
 const LARGEST_FRAME: usize = 500;

@@ -12,7 +12,6 @@ use fd_plugins::Event;
 use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{RestoreOrder, Where};
-use fd_session::texts;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
@@ -25,6 +24,7 @@ use crate::job::packet_check::PacketCheck;
 use crate::job::snapshots::session::Session;
 use crate::job::{backup, restore};
 use crate::shared::job::{Job, JobKind};
+use crate::texts;
 
 /// How often the Director's heartbeat is looked at (reference 01 §17).
 const BACKUP_TICK: Duration = Duration::from_secs(5);

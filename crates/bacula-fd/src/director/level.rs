@@ -5,11 +5,12 @@ use fd_messages::MessageType;
 use fd_plugins::Event;
 use fd_session::clock::{ClockSync, parse_btime};
 use fd_session::command::{BackupLevel, Level, LevelFlags, Since};
-use fd_session::texts;
+use fd_session::texts::MALFORMED_LEVEL;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::clock;
+use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn set_level(&mut self, flags: LevelFlags, level: Level) -> Flow {
@@ -51,7 +52,7 @@ impl Conversation<'_> {
                     _ => return self.refuse(since.clockless),
                 };
                 let Some(theirs) = parse_btime(&answer) else {
-                    self.say(MessageType::Fatal, &texts::MALFORMED_LEVEL.of(&answer));
+                    self.say(MessageType::Fatal, &MALFORMED_LEVEL.of(&answer));
                     return Flow::End;
                 };
                 sync.answer(asked, clock::microseconds(), theirs);

@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use fd_bsock::Signal;
 use fd_session::command::NetworkTest;
-use fd_session::texts;
 use fd_transport::{Channel, ChannelError, IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::dialogue;
 use crate::status::with_suffix;
+use crate::texts;
 
 /// What is sent; no zeros, so that nothing on the way can make it smaller.
 const FILL: u8 = 0xaa;

@@ -7,10 +7,11 @@ use fd_messages::MessageType;
 use fd_plugins::{ChosenFile, Event, Lookup, Query, SavedObject, Status};
 use fd_records::AccurateEntry;
 use fd_session::command::{PluginCommand, PluginQuery, RestoreObject};
-use fd_session::texts;
+use fd_session::texts::BAD_RESTORE_OBJECT;
 use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
+use crate::texts;
 
 /// What the stock daemon's buffer has room for beyond the announced length.
 const SLACK: usize = 100;
@@ -93,7 +94,7 @@ impl Conversation<'_> {
         // The second one is not awaited if the first one does not come.
         let name = self.frame_of_object();
         let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
-            self.reply(texts::BAD_RESTORE_OBJECT);
+            self.reply(BAD_RESTORE_OBJECT);
             return Flow::End;
         };
         let data = if order.compression == 1 { self.unpacked(order, &name, &bytes) } else { bytes };

@@ -6,11 +6,11 @@ use std::time::Duration;
 use fd_bsock::Signal;
 use fd_bsock::hello;
 use fd_config::{Console, Director};
-use fd_session::texts;
 use fd_transport::{Channel, Received, wait_for_either};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::dial::{Call, DialError};
+use crate::texts;
 
 /// How long both sides may be silent before they are looked at all the same.
 const LOOK: Duration = Duration::from_secs(5);

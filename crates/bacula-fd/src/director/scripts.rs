@@ -3,7 +3,6 @@
 use fd_config::Director;
 use fd_messages::JobLog as _;
 use fd_session::command::{RunScript, ScriptCommand};
-use fd_session::texts;
 use fd_transport::Canceller;
 
 use super::conversation::{Conversation, Flow};
@@ -11,6 +10,7 @@ use crate::job::job_codes::job_codes;
 use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
 use crate::shared::job::{Job, Phase};
+use crate::texts;
 
 impl<'d> Conversation<'d> {
     pub(super) fn handle_script(&mut self, command: ScriptCommand) -> Flow {

@@ -3,7 +3,6 @@
 use fd_bsock::scan::Lenient;
 use fd_os::process::IsWanted;
 use fd_session::command::{NamedSnapshot, SnapshotOrder};
-use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::job::snapshots::helper::{Action, Helper};
@@ -11,6 +10,7 @@ use crate::job::snapshots::output::{self, Answer};
 use crate::job::snapshots::scan;
 use crate::job::snapshots::session::Order;
 use crate::shared::snapshot_journal::Snapshot;
+use crate::texts;
 
 impl<'d> Conversation<'d> {
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {

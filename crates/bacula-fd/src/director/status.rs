@@ -1,10 +1,10 @@
 //! `status` and `.status` (reference 02 §4.18). Neither waits for a job.
 
 use fd_session::command::{StatusGroup, StatusQuery};
-use fd_session::texts;
 
 use super::conversation::{Conversation, Flow};
 use crate::status;
+use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn status(&mut self) -> Flow {

@@ -6,12 +6,13 @@ use std::time::Duration;
 use fd_messages::MessageType;
 use fd_session::JobStatus;
 use fd_session::command::StorageAddress;
-use fd_session::texts;
+use fd_session::texts::BAD_STORAGE;
 use fd_transport::{Channel, ConnectPlan, Peer, PeerKind};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::storage::{self, End, Patience, Rejected, StorageConnection};
 use crate::shared::job::Job;
+use crate::texts;
 
 /// How long a Storage Daemon may take to call us (reference 01 §13).
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
@@ -39,7 +40,7 @@ impl Conversation<'_> {
         if job.status() == JobStatus::Fatal {
             // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it
             // can't go on.
-            self.reply(texts::BAD_STORAGE);
+            self.reply(BAD_STORAGE);
             return Flow::End;
         }
         if job.bandwidth.get() == 0 {
@@ -89,7 +90,7 @@ impl Conversation<'_> {
             Ok(connection) => Some(connection),
             Err(_) if job.cancel.is_cancelled() => {
                 job.set_storage(None);
-                self.reply(texts::BAD_STORAGE);
+                self.reply(BAD_STORAGE);
                 None
             }
             Err(Rejected { error, certificate_errors }) => {
@@ -102,7 +103,7 @@ impl Conversation<'_> {
                 if text.is_empty() {
                     self.say(MessageType::Warning, &texts::storage_rejected(host, port, &error));
                     job.pause(STORAGE_REFUSED_PAUSE);
-                    self.reply(texts::BAD_STORAGE);
+                    self.reply(BAD_STORAGE);
                 } else {
                     // A failure of the capabilities has a message but no reply (reference 02 §4.6).
                     self.say(MessageType::Fatal, &text);
@@ -118,7 +119,7 @@ impl Conversation<'_> {
             let called = job.await_call(CALL_TIMEOUT, &|| !director.peer_has_left());
             if called.is_none() {
                 self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
-                self.reply(texts::BAD_STORAGE);
+                self.reply(BAD_STORAGE);
             }
             return called;
         }
@@ -141,7 +142,7 @@ impl Conversation<'_> {
                 if !job.cancel.is_cancelled() {
                     self.say(MessageType::Fatal, format!("{error}\n").as_bytes());
                 }
-                self.reply(texts::BAD_STORAGE);
+                self.reply(BAD_STORAGE);
                 None
             }
         }

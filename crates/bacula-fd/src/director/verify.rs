@@ -6,13 +6,13 @@ use fd_plugins::Event;
 use fd_restore::verify::Checks;
 use fd_session::JobStatus;
 use fd_session::command::VerifyLevel;
-use fd_session::texts;
 use fd_walk::{Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
 use super::jobs::RESTORE_TICK;
 use crate::job::verify::{self, VolumeLevel};
 use crate::shared::job::JobKind;
+use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn verify(&mut self, level: VerifyLevel) -> Flow {

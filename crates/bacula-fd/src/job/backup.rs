@@ -8,7 +8,6 @@ use fd_bsock::CommCount;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
 use fd_session::storage::StorageError;
-use fd_session::texts;
 use fd_transport::{ChannelError, Fault};
 use fd_walk::WalkSettings;
 
@@ -21,7 +20,7 @@ use crate::job::snapshots::session::Over;
 use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
 use crate::shared::job::Job;
-use crate::texts as own_texts;
+use crate::texts;
 
 /// What the configuration and the Director's commands come to.
 pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> BackupPlan {
@@ -137,7 +136,7 @@ fn all_sent<T>(job: &Job, outcome: Result<T, BackupError>) -> bool {
 /// unknown: it may have added names to the FileSet.
 fn none_died(job: &Job, plan: &BackupPlan, outbox: &Outbox) -> bool {
     let Some(dead) = plan.plugins.dead() else { return true };
-    outbox.message(MessageType::Fatal, &own_texts::plugin_died_in_job(&dead.file));
+    outbox.message(MessageType::Fatal, &texts::plugin_died_in_job(&dead.file));
     job.change_status(JobStatus::Error);
     false
 }

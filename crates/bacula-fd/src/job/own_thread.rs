@@ -12,13 +12,13 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fd_messages::MessageType;
 use fd_os::process::IsWanted;
-use fd_session::texts;
 
 use crate::shared::job::Job;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::thread::{Builder, JoinHandle};
 use crate::sync::{Instant, Mutex, MutexGuard};
+use crate::texts;
 
 /// How long a canceled job waits for its thread.
 const GRACE: Duration = Duration::from_secs(2);

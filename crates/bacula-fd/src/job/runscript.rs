@@ -11,10 +11,10 @@ use fd_messages::{JobCodes, expand_job_codes};
 use fd_os::io_error_text;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;
-use fd_session::texts;
 
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
+use crate::texts;
 use fd_os::process::{Group, Watched, is_unwanted};
 
 /// Longest piece of output that makes one message, in bytes.

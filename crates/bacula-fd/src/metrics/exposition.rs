@@ -5,13 +5,13 @@ use std::fmt::{Display, Write as _};
 
 use fd_messages::{Pressure, Stage, short_job_name};
 use fd_session::JobStatus;
-use fd_session::texts::VERSION;
 
 use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
 use crate::shared::past_jobs::{Past, is_good};
 use crate::shared::platform::Platform;
+use crate::texts::VERSION;
 
 const STAGES: [(&str, Stage); 5] = [
     ("read", Stage::Read),

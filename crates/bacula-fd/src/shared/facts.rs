@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_config::RestoreCommands;
 use fd_plugins::{CommandOfVolume, JobFacts, Value, Variable};
-use fd_session::texts::{LONG_DATE, VERSION};
 
 use crate::shared::debug::Debug;
 use crate::shared::job::Job;
 use crate::shared::known_commands::KnownCommands;
+use crate::texts::{LONG_DATE, VERSION};
 
 /// Commands for which a user may have filled in options in one restore. More are not known.
 const MOST_FILLED_IN: usize = 1_000;

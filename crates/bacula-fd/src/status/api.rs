@@ -2,7 +2,6 @@
 //! own `activity` (reference 02 §11.3).
 
 use fd_messages::short_job_name;
-use fd_session::texts::{LONG_DATE, VERSION};
 
 use super::output::Output;
 use super::plain::{JobView, status_word};
@@ -13,6 +12,7 @@ use crate::shared::platform::Platform;
 use crate::shared::plugins::names;
 use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
+use crate::texts::{LONG_DATE, VERSION};
 
 /// `.status header`: one frame.
 pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {

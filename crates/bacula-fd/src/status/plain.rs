@@ -2,7 +2,6 @@
 
 use fd_messages::short_job_name;
 use fd_session::JobStatus;
-use fd_session::texts::{LONG_DATE, VERSION, commas};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::clock;
@@ -13,6 +12,7 @@ use crate::shared::plugins::names_and_versions;
 use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
 use crate::texts;
+use crate::texts::{LONG_DATE, VERSION, commas};
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a
 /// NUL at its end.

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use fd_messages::split_arguments;
 use fd_os::io_error_text;
 use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
-use fd_session::texts;
 
 use crate::job::program::{self, NotRun};
 use crate::job::snapshots::output::{self, Answer};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
+use crate::texts;
 use crate::texts::NO_PROGRAM;
 
 /// The helper without a `Snapshot Command`.

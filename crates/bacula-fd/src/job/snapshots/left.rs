@@ -5,12 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use fd_messages::MessageType;
-use fd_session::texts;
 
 use crate::job::snapshots::helper::{Failed, Helper};
 use crate::job::snapshots::remove::{Removed, is_there, remove};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
+use crate::texts;
 
 /// Between two looks for a snapshot that may still be in the making; each pause is twice as long as
 /// the one before. All together are longer than a call of the helper may take.

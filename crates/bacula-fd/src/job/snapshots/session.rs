@@ -11,7 +11,6 @@ use fd_fileset::{FileSet, plain_path};
 use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
-use fd_session::texts;
 use fd_walk::{Snapshots, real_path, split_path};
 
 use crate::job::outbox::Outbox;
@@ -24,6 +23,7 @@ use crate::job::snapshots::scan;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
+use crate::texts;
 
 /// What a backup with snapshots needs to know.
 #[derive(Clone, Debug)]
