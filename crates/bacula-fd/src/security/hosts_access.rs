@@ -9,8 +9,10 @@
 use std::cell::OnceCell;
 use std::fs;
 use std::io::{self, Read as _};
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
+
+use dns_lookup::LookupErrorKind;
 
 use super::ident;
 
@@ -38,6 +40,8 @@ pub(crate) struct Client {
 enum Name {
     Known(String),
     Unknown,
+    /// Who knows it does not answer.
+    NotTold,
     /// The name does not lead back to the address.
     Paranoid,
 }
@@ -99,8 +103,11 @@ impl Client {
 }
 
 fn look_up(address: IpAddr) -> Name {
-    let found = dns_lookup::lookup_addr(&address).ok().filter(|name| name.parse::<IpAddr>().is_err());
-    let Some(name) = found else { return Name::Unknown };
+    let name = match dns_lookup::lookup_addr(&address) {
+        Ok(name) if name.parse::<IpAddr>().is_err() => name,
+        Err(error) if matches!(error.kind(), LookupErrorKind::Again) => return Name::NotTold,
+        _ => return Name::Unknown,
+    };
     let leads_back = (name.as_str(), 0).to_socket_addrs().is_ok_and(|mut all| {
         // A name that looks like an address must not match as one.
         all.any(|found| found.ip().to_canonical() == address)
@@ -253,15 +260,18 @@ fn is_client(token: &str, client: &Client, depth: u32) -> Answer {
             _ => Answer::Unknown,
         };
     }
-    let is = match token.to_ascii_uppercase().as_str() {
-        "ALL" => true,
-        "KNOWN" => matches!(client.name(), Name::Known(_)),
-        "UNKNOWN" => *client.name() == Name::Unknown,
-        "PARANOID" => *client.name() == Name::Paranoid,
-        "LOCAL" => matches!(client.name(), Name::Known(name) if !name.contains('.')),
-        _ => is_host(token, client),
+    let of_name = |is: fn(&Name) -> bool| match client.name() {
+        Name::NotTold => Answer::Unknown,
+        name => is(name).into(),
     };
-    is.into()
+    match token.to_ascii_uppercase().as_str() {
+        "ALL" => Answer::Yes,
+        "KNOWN" => of_name(|name| matches!(name, Name::Known(_))),
+        "UNKNOWN" => of_name(|name| *name == Name::Unknown),
+        "PARANOID" => of_name(|name| *name == Name::Paranoid),
+        "LOCAL" => of_name(|name| matches!(name, Name::Known(name) if !name.contains('.'))),
+        _ => is_host(token, client),
+    }
 }
 
 /// Whether a pattern matches the user, as the client's host tells it; unknown if it does not.
@@ -277,40 +287,42 @@ fn is_user(pattern: &str, client: &Client) -> Answer {
     }
 }
 
-fn is_host(token: &str, client: &Client) -> bool {
+fn is_host(token: &str, client: &Client) -> Answer {
     if let Some((net, mask)) = token.split_once('/') {
-        return is_in_net(net, mask, client.address);
+        return is_in_net(net, mask, client.address).map_or(Answer::Unknown, Answer::from);
     }
     if let Ok(address) = token.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-        return address.to_canonical() == client.address;
+        return (address.to_canonical() == client.address).into();
     }
     if is_text(token, &client.address.to_string()) {
-        return true;
+        return Answer::Yes;
     }
     // No name is looked up for a pattern that only addresses can match.
     if token.chars().all(|c| c.is_ascii_digit() || ".*?:[]".contains(c)) {
-        return false;
+        return Answer::No;
     }
-    matches!(client.name(), Name::Known(name) if is_text(token, name))
+    match client.name() {
+        Name::Known(name) => is_text(token, name).into(),
+        Name::Unknown | Name::Paranoid => Answer::No,
+        Name::NotTold => Answer::Unknown,
+    }
 }
 
-/// `n.n.n.n/m.m.m.m`, `n.n.n.n/mm` or `[n:n:n]/mm`.
-fn is_in_net(net: &str, mask: &str, address: IpAddr) -> bool {
-    let Ok(net) = net.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() else { return false };
-    match (net, address) {
-        (IpAddr::V4(net), IpAddr::V4(address)) => {
-            let mask = mask.parse::<u32>().ok().filter(|length| *length <= 32).map_or_else(
-                || mask.parse::<std::net::Ipv4Addr>().ok().map(u32::from),
-                |length| Some(u32::MAX.checked_shl(32 - length).unwrap_or(0)),
-            );
-            mask.is_some_and(|mask| u32::from(address) & mask == u32::from(net))
+/// `n.n.n.n/m.m.m.m`, `n.n.n.n/mm` or `[n:n:n]/mm`; `None` if it is none of them.
+fn is_in_net(net: &str, mask: &str, address: IpAddr) -> Option<bool> {
+    let bits = |longest: u32| mask.parse::<u32>().ok().filter(|length| *length <= longest);
+    match net.trim_start_matches('[').trim_end_matches(']').parse().ok()? {
+        IpAddr::V4(net) => {
+            let mask = match bits(32) {
+                Some(length) => u32::MAX.checked_shl(32 - length).unwrap_or(0),
+                None => mask.parse::<Ipv4Addr>().ok()?.into(),
+            };
+            Some(matches!(address, IpAddr::V4(address) if u32::from(address) & mask == u32::from(net)))
         }
-        (IpAddr::V6(net), IpAddr::V6(address)) => {
-            let length = mask.parse::<u32>().ok().filter(|length| *length <= 128);
-            let mask = length.map(|length| u128::MAX.checked_shl(128 - length).unwrap_or(0));
-            mask.is_some_and(|mask| u128::from(address) & mask == u128::from(net) & mask)
+        IpAddr::V6(net) => {
+            let mask = u128::MAX.checked_shl(128 - bits(128)?).unwrap_or(0);
+            Some(matches!(address, IpAddr::V6(address) if u128::from(address) & mask == u128::from(net) & mask))
         }
-        _ => false,
     }
 }
 

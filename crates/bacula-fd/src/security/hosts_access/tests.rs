@@ -81,7 +81,7 @@ fn patterns_of_clients() {
 
 #[test]
 fn an_undecidable_rule_denies_and_never_allows() {
-    for pattern in ["@group", "root@192.0.2.7", "/no/such/file"] {
+    for pattern in ["@group", "root@192.0.2.7", "/no/such/file", "192.0.2.0/33", "192.0.2.0/mask", "net/24"] {
         assert!(!allowed("", &format!("ALL: {pattern}")), "{pattern}");
         for list in [format!("ALL EXCEPT {pattern}"), format!("ALL EXCEPT 192.0.2.9 {pattern}")] {
             assert!(!allowed("", &format!("ALL: {list}")), "hosts.deny: {list}");
@@ -92,6 +92,16 @@ fn an_undecidable_rule_denies_and_never_allows() {
         assert!(allowed("", &format!("ALL: 192.0.2.9 EXCEPT {pattern}")), "it is not needed: {pattern}");
         assert!(!allowed("", &format!("ALL: 192.0.2.7 {pattern}")), "it is not needed: {pattern}");
     }
+}
+
+#[test]
+fn a_name_that_is_not_told_can_not_be_decided() {
+    let client = client("192.0.2.7", Name::NotTold);
+    for pattern in [".example.org", "dir.*", "LOCAL", "KNOWN", "UNKNOWN", "PARANOID"] {
+        assert!(!allowed_for("", &format!("ALL: {pattern}"), &client), "{pattern}");
+        assert!(!allowed_for(&format!("ALL: {pattern}"), "ALL: ALL", &client), "{pattern}");
+    }
+    assert!(allowed_for("ALL: 192.0.2.7", "ALL: .example.org", &client), "nothing is asked for");
 }
 
 /// Texts of up to `most` of these words.
