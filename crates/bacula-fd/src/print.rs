@@ -33,10 +33,17 @@ fn json_line(level: &str, date: &str, text: &[u8]) -> Vec<u8> {
     format!("{line}\n").into_bytes()
 }
 
-/// Prints a message of the stock daemon's, with the date, on standard output.
+/// Prints a message of the stock daemon's, with the date.
 pub(crate) fn say(message: Option<StockMessage>) {
     if let Some(message) = message {
-        print(&mut io::stdout(), &message.print(&clock::short_date(clock::seconds())));
+        tell("ERROR", &message.print(&clock::short_date(clock::seconds())));
+    }
+}
+
+/// Prints a message for this host on standard output, or as JSON.
+pub(crate) fn tell(level: &str, text: &[u8]) {
+    if !message_as_json(level, text) {
+        print(&mut io::stdout(), text);
     }
 }
 

@@ -188,6 +188,17 @@ fn settings_beside_the_configuration_are_read_and_a_mistake_names_file_and_line(
 }
 
 #[test]
+fn a_start_that_fails_is_told_in_the_form_of_the_log() {
+    let place = Place::new("json");
+    place.configure("  Plugin Directory = /no/such/directory\n");
+    fs::write(place.directory.join("bacula-fd.toml"), "[log]\nformat = \"json\"\n").unwrap();
+    let output = place.run(&["-f", "-c"]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
+    let told = text(&output.stderr);
+    assert!(told.contains("/no/such/directory") && told.lines().all(|line| line.starts_with('{')), "{told}");
+}
+
+#[test]
 fn signals_end_the_daemon_with_their_number() {
     let place = Place::new("signals");
     for (end, status) in [(Signal::SIGTERM, 15), (Signal::SIGINT, 2), (Signal::SIGUSR1, 10)] {

@@ -35,7 +35,7 @@ use crate::delivery::writer::Writer;
 use crate::job::snapshots::left;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
-use crate::print::{print, say};
+use crate::print::{print, say, tell};
 use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
@@ -266,7 +266,7 @@ fn load_plugins(
     }
     plugins::load(directory, &settings.plugins, facts).map_err(|error| {
         let text = texts::no_plugin_directory(&own.name, directory, &io_error_text(&error));
-        print(&mut io::stdout(), format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
+        tell("ERROR", format!("{} {text}", clock::short_date(clock::seconds())).as_bytes());
         Ended(1)
     })
 }
@@ -334,13 +334,13 @@ fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Resu
         if tries > BIND_TRIES {
             let text = texts::cannot_bind(address.port(), &error, false);
             daemon.supervisor.announce(MessageType::Abort, "bnet_server.c:135", &text);
-            print(&mut io::stdout(), &text);
+            tell("ERROR", &text);
             return Err(Ended(1));
         }
         if tries == 1 {
             let text = texts::cannot_bind(address.port(), &error, true);
             let own = &daemon.config().file_daemon.name;
-            print(&mut io::stdout(), &texts::daemon_line(own, MessageType::Warning, "bnet_server.c:131", &text));
+            tell("WARN", &texts::daemon_line(own, MessageType::Warning, "bnet_server.c:131", &text));
             daemon.supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
         if let Some(manager) = manager {

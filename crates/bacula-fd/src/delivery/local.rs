@@ -66,11 +66,14 @@ impl LocalDestinations {
             .filter(|(_, destination)| destination.types.contains(type_number))
             .map(|(place, destination)| (place, destination.clone()))
             .collect();
+        let is_of_host =
+            |kind| matches!(kind, DestinationKind::Stdout | DestinationKind::Stderr | DestinationKind::Syslog);
+        let is_told =
+            takers.iter().any(|(_, taker)| is_of_host(taker.kind)) && message_as_json(level(type_number), line);
         for (place, destination) in takers {
             let delivered = match destination.kind {
-                DestinationKind::Stdout | DestinationKind::Stderr if message_as_json(level(type_number), line) => {
-                    Ok(())
-                }
+                // Once, however many of them there are.
+                kind if is_told && is_of_host(kind) => Ok(()),
                 DestinationKind::Stdout => write_all(&mut io::stdout().lock(), &dated),
                 DestinationKind::Stderr => write_all(&mut io::stderr().lock(), &dated),
                 DestinationKind::Syslog => syslog(type_number, line),
