@@ -310,10 +310,12 @@ checks! {
     NO_MESSAGES = "filed.c:396", Some("bfdjson.c:609"), "No Messages resource defined in %s",
         "write: Messages { Name = Standard; director = NAME-dir = all, !skipped, !restored }";
     DAEMON_WITHOUT_CA = "filed.c:445", Some("bfdjson.c:627"),
-        "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for File daemon in %s.";
+        "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for File daemon in %s.",
+        "write: TLS CA Certificate File = FILE, with the certificate that has signed those of its peers";
     DAEMON_TLS_CONTEXT = "filed.c:461", None, "Failed to initialize TLS context for File daemon \"%s\" in %s.";
     NO_KEY_PAIR = "filed.c:490", Some("bfdjson.c:639"),
-        "\"PKI Key Pair\" must be defined for File daemon \"%s\" in %s if either \"PKI Sign\" or \"PKI Encrypt\" are enabled.";
+        "\"PKI Key Pair\" must be defined for File daemon \"%s\" in %s if either \"PKI Sign\" or \"PKI Encrypt\" are enabled.",
+        "write: PKI Keypair = FILE, with this client's private key and its certificate, in PEM form";
     BAD_CERTIFICATE = "filed.c:506", None, "Failed to load public certificate for File daemon \"%s\" in %s.";
     BAD_PRIVATE_KEY = "filed.c:512", None, "Failed to load private key for File daemon \"%s\" in %s.";
     BAD_SIGNER_KEY = "filed.c:542", None, "Failed to load private key from file %s for File daemon \"%s\" in %s.";
@@ -329,6 +331,12 @@ checks! {
         "correct WorkingDirectory in the FileDaemon resource: it must be a directory";
 }
 
+const HINT_TLS_CERTIFICATE: &str =
+    "write: TLS Certificate = FILE, in PEM form; or take TLS Enable out, and the password encrypts the connection";
+const HINT_TLS_KEY: &str =
+    "write: TLS Key = FILE, the private key of the certificate, in PEM form without a passphrase";
+const HINT_TLS_CA: &str = "write: TLS CA Certificate File = FILE, with the certificate that has signed those of its peers; or TLS Verify Peer = no";
+
 /// The checks of a resource whose TLS connections we accept.
 pub(crate) struct ServerTlsChecks {
     pub(crate) no_certificate: Check,
@@ -342,20 +350,20 @@ pub(crate) static DIRECTOR_TLS: ServerTlsChecks = ServerTlsChecks {
         daemon: "filed.c:658",
         json: Some("bfdjson.c:673"),
         template: "\"TLS Certificate\" file not defined for Director \"%s\" in %s.",
-        hint: "",
+        hint: HINT_TLS_CERTIFICATE,
     },
     no_key: Check {
         daemon: "filed.c:664",
         json: Some("bfdjson.c:679"),
         template: "\"TLS Key\" file not defined for Director \"%s\" in %s.",
-        hint: "",
+        hint: HINT_TLS_KEY,
     },
     no_ca: Check {
         daemon: "filed.c:670",
         json: Some("bfdjson.c:685"),
         template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Director \"%s\" in %s. \
                    At least one CA certificate store is required when using \"TLS Verify Peer\".",
-        hint: "",
+        hint: HINT_TLS_CA,
     },
     context: Check {
         daemon: "filed.c:689",
@@ -370,20 +378,20 @@ pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
         daemon: "filed.c:723",
         json: Some("bfdjson.c:710"),
         template: "\"TLS Certificate\" file not defined for Console \"%s\" in %s.",
-        hint: "",
+        hint: HINT_TLS_CERTIFICATE,
     },
     no_key: Check {
         daemon: "filed.c:729",
         json: Some("bfdjson.c:716"),
         template: "\"TLS Key\" file not defined for Console \"%s\" in %s.",
-        hint: "",
+        hint: HINT_TLS_KEY,
     },
     no_ca: Check {
         daemon: "filed.c:735",
         json: Some("bfdjson.c:722"),
         template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Console \"%s\" in %s. \
                    At least one CA certificate store is required when using \"TLS Verify Peer\".",
-        hint: "",
+        hint: HINT_TLS_CA,
     },
     context: Check {
         daemon: "filed.c:754",

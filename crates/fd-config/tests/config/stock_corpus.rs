@@ -166,6 +166,10 @@ fn every_error_has_an_explanation() {
     }
 }
 
+/// A configuration without a fault.
+const WHOLE: &str = "FileDaemon {\n Name = f\n WorkingDirectory = /w\n Pid Directory = /p\n}\n\
+    Director {\n Name = d\n Password = p\n}\nMessages {\n Name = m\n director = d = all\n}\n";
+
 /// What an error explains, for a file of this text.
 fn explained(text: &str) -> String {
     let mut world = World::default();
@@ -198,6 +202,12 @@ fn an_explanation_says_what_to_write() {
         ("FileDaemon {\n FDAddress = 300.1.1.1\n}\n", "write an address of this host"),
         ("", "write: FileDaemon { Name = NAME-fd;"),
         ("", "write: Director { Name = NAME-dir;"),
+        (
+            &format!("{WHOLE}Director {{\n Name = q\n Password = p\n TLS Enable = yes\n}}\n"),
+            "write: TLS Certificate = FILE",
+        ),
+        (&format!("{WHOLE}Console {{\n Name = q\n Password = p\n TLS Enable = yes\n}}\n"), "write: TLS Key = FILE"),
+        (&WHOLE.replace(" Name = f\n", " Name = f\n PKI Signatures = yes\n"), "write: PKI Keypair = FILE"),
     ] {
         let explanation = explained(text);
         assert!(explanation.contains("  hint: ") && explanation.contains(advice), "{text}: {explanation}");

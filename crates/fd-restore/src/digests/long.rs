@@ -16,9 +16,9 @@ use fd_crypto::DigestSet;
 use fd_crypto::multi_buffer::{BLOCK, SideBySide};
 use fd_crypto::processor::Processor;
 use fd_messages::CancelToken;
+use fd_os::memory_limit::memory;
 use fd_records::{DigestKind, DigestValue};
 use nix::errno::Errno;
-use nix::sys::sysinfo::sysinfo;
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
 
@@ -99,10 +99,9 @@ impl Stamp {
 impl LongFiles {
     /// With the kernels of this processor, if it has any.
     pub(super) fn new(processor: Processor) -> Self {
-        let memory = sysinfo().map_or(0, |info| info.ram_total());
         Self {
             processor,
-            most_bytes: MOST_BYTES.min(memory / SHARE_OF_MEMORY),
+            most_bytes: MOST_BYTES.min(memory() / SHARE_OF_MEMORY),
             waiting: Vec::new(),
             waiting_bytes: 0,
             pending: Vec::new(),
