@@ -8,6 +8,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
@@ -113,6 +114,17 @@ pub fn command(program: impl AsRef<OsStr>) -> Command {
     // call, without memory or locks.
     unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(io::Error::from)) };
     command
+}
+
+/// The program that runs. Where there is no `/proc`, it is the path by which it was started.
+pub fn own_program() -> PathBuf {
+    let of_kernel = PathBuf::from("/proc/self/exe");
+    let is_path = |name: &PathBuf| name.is_absolute();
+    if of_kernel.exists() {
+        of_kernel
+    } else {
+        std::env::args_os().next().map(PathBuf::from).filter(is_path).unwrap_or(of_kernel)
+    }
 }
 
 /// Standard input of a program that gets none. On a host without `/dev/null` it is a pipe whose

@@ -74,7 +74,7 @@ fn main() -> ExitCode {
 
 fn save(path: &Path, command: &OsString, allowed: &[OsString]) -> Result<(), Box<dyn Error>> {
     let settings = HostSettings {
-        program: HostSettings::THIS_PROGRAM.into(),
+        program: fd_os::process::own_program(),
         daemon: b"example-fd".to_vec(),
         working_directory: b"/tmp".to_vec(),
         general: vec![(Variable::WorkingDir, Value::Text(Some(b"/tmp".to_vec())))],

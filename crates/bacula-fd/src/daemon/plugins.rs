@@ -159,7 +159,7 @@ fn name_of(file: &[u8]) -> &[u8] {
 /// How the processes of plugins are run.
 fn host(facts: &DaemonFacts) -> HostSettings {
     HostSettings {
-        program: HostSettings::THIS_PROGRAM.into(),
+        program: fd_os::process::own_program(),
         daemon: facts.name.clone(),
         working_directory: facts.working_directory.clone(),
         general: facts.general(),

@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Stdio;
 
-use fd_os::process::command;
+use fd_os::process::{command, own_program};
 
 /// The name under which this program is the second process.
 const ROLE: &str = "bacula-fd-diagnose";
@@ -33,7 +33,7 @@ pub(super) fn send(report: &[u8], status: u8) {
 /// # Errors
 /// It can't be started, or has ended without a report.
 pub(super) fn report(arguments: &[OsString]) -> io::Result<(Vec<u8>, u8)> {
-    let mut second = command("/proc/self/exe")
+    let mut second = command(own_program())
         .arg0(ROLE)
         .args(arguments.iter().skip(1))
         .stdin(Stdio::null())

@@ -13,7 +13,6 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
 use std::process::{ChildStdin, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -28,7 +27,7 @@ use nix::sys::signal::Signal;
 
 use crate::shared::job::Job;
 use crate::texts;
-use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted};
+use fd_os::process::{Group, IsWanted, Program, Watched, is_unwanted, own_program};
 
 /// The name under which this program is a guest.
 const GUEST: &str = "bacula-fd-regex";
@@ -298,17 +297,6 @@ impl Inner {
             guest
         };
         Ok(self.guest.insert(guest))
-    }
-}
-
-/// This program. Where there is no `/proc`, it is the path by which the daemon was started.
-fn own_program() -> PathBuf {
-    let of_kernel = PathBuf::from("/proc/self/exe");
-    let is_path = |name: &PathBuf| name.is_absolute();
-    if of_kernel.exists() {
-        of_kernel
-    } else {
-        std::env::args_os().next().map(PathBuf::from).filter(is_path).unwrap_or(of_kernel)
     }
 }
 

@@ -27,8 +27,6 @@ pub struct HostSettings {
 }
 
 impl HostSettings {
-    /// The program that runs.
-    pub const THIS_PROGRAM: &'static str = "/proc/self/exe";
     /// The usual [`HostSettings::grace`].
     pub const GRACE: Duration = Duration::from_secs(10);
 }

@@ -115,7 +115,7 @@ pub(crate) fn compiled(name: &str, definitions: &[&str]) -> PathBuf {
 /// The usual settings. A plugin that knows of a cancel has no time left.
 pub(crate) fn settings() -> HostSettings {
     HostSettings {
-        program: HostSettings::THIS_PROGRAM.into(),
+        program: fd_os::process::own_program(),
         daemon: b"x-fd".to_vec(),
         working_directory: b"/tmp".to_vec(),
         general: vec![(Variable::FdName, Value::Text(Some(b"x-fd".to_vec())))],
