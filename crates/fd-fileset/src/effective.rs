@@ -69,6 +69,12 @@ impl EffectiveOptions {
         self.flags.contains(flag)
     }
 
+    /// Whether blocks of zeros are left out of the data, which then has addresses. Encrypted data
+    /// has none (reference 04 §7).
+    pub fn is_sparse(&self, is_encrypted: bool) -> bool {
+        self.has(Flags::SPARSE) && !is_encrypted
+    }
+
     /// The options for the names of an Include itself: everything that any of its blocks switches
     /// on, and the last block's value of what is not a switch (reference 03 §3.2).
     pub(crate) fn of_top_level(blocks: &[Options]) -> Self {

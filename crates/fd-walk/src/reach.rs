@@ -10,6 +10,7 @@
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use fd_fileset::Flags;
 use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -29,22 +30,28 @@ pub enum Identity {
 }
 
 impl Entry {
-    /// Opens the file at the entry's path for reading, without blocking and without a change to it.
+    /// Opens the file at the entry's path for reading, without blocking and without a change to it;
+    /// where its options say so, without one of its access time.
     /// It may differ from what the walk has found: see [`Self::refresh`].
     ///
     /// # Errors
     /// The kernel's: `ELOOP` for a symbolic link, `EAGAIN` for a file under lease, `ENOENT` if it
     /// is gone.
-    pub fn open(&self, no_atime: bool) -> Result<OwnedFd, Errno> {
+    pub fn open(&self) -> Result<OwnedFd, Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // Only the owner of a file may open it so; others open it normally.
-        if no_atime {
+        if self.options.has(Flags::NO_ATIME) {
             match self.open_with(flags | OFlags::NOATIME) {
                 Err(Errno::PERM) => {}
                 opened => return opened,
             }
         }
         self.open_with(flags)
+    }
+
+    /// Whether it is to be looked at again when it has been read, for changes meanwhile.
+    pub fn is_checked_for_changes(&self) -> bool {
+        self.options.has(Flags::CHECK_CHANGES) && self.file_type == FileType::Regular
     }
 
     fn open_with(&self, flags: OFlags) -> Result<OwnedFd, Errno> {

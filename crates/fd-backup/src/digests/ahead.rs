@@ -345,7 +345,7 @@ impl Reading {
     /// page cache.
     fn open(file: Taken) -> Option<Self> {
         let FileAhead { entry, begun, .. } = &*file.0;
-        let opened = entry.open(entry.options.has(Flags::NO_ATIME)).ok()?;
+        let opened = entry.open().ok()?;
         let (Identity::Unchanged, stat) = entry.identify(opened.as_fd()).ok()? else { return None };
         let size = u64::try_from(stat.size).ok()?;
         if !is_nearly_resident(opened.as_fd(), size).is_ok_and(|is_resident| is_resident) {

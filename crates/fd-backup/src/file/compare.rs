@@ -4,7 +4,6 @@ use std::os::fd::AsFd;
 use std::time::Instant;
 
 use fd_crypto::Digesters;
-use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, FileType};
 use fd_walk::{Entry, HardLink, Identity};
@@ -97,7 +96,7 @@ impl Comparer<'_> {
             digester.update(data);
             finding.read_bytes += data.len() as u64;
         };
-        let sparse = entry.options.has(Flags::SPARSE) && !self.encrypts;
+        let sparse = entry.options.is_sparse(self.encrypts);
         let blocks = Blocks { buffer: self.block, record_len: self.record_len, sparse };
         let error = match read_file(entry, blocks, self.open_limits, each)? {
             Ok((DataEnd::Complete, Identity::Unchanged)) => return Ok(digester.finish().ok()),

@@ -1,7 +1,6 @@
 //! Files that are said to be empty and may not be: some file systems don't know how large a file
 //! is. Their data is not saved: the attributes, which come first, would contradict it.
 
-use fd_fileset::Flags;
 use fd_records::FileType;
 use fd_walk::Entry;
 use rustix::fs::fstatfs;
@@ -70,7 +69,7 @@ impl Emptiness {
 }
 
 fn has_content(entry: &Entry) -> bool {
-    let opened = entry.open(entry.options.has(Flags::NO_ATIME));
+    let opened = entry.open();
     opened.is_ok_and(|file| rustix::io::read(file, &mut [0]).is_ok_and(|length| length > 0))
 }
 

@@ -1,15 +1,14 @@
 //! What the type and the options of an entry mean for its data: whether it is read, digested and
 //! encrypted, and the stream that it is sent in (reference 04 §7 to §9).
 
-use fd_fileset::{EffectiveOptions, Flags};
+use fd_fileset::EffectiveOptions;
 use fd_records::{Compression, DataLayout, FileType, Packing, Stat, Stream};
 
 /// The stream of the data of an entry with these options. It is defined for each entry, also for
-/// those without data, because it is part of the attributes (reference 04 §7). Encrypted data has
-/// no addresses.
+/// those without data, because it is part of the attributes (reference 04 §7).
 pub(crate) fn data_stream(options: &EffectiveOptions, is_encrypted: bool) -> Stream {
     Stream::of_data(DataLayout {
-        has_address: options.has(Flags::SPARSE) && !is_encrypted,
+        has_address: options.is_sparse(is_encrypted),
         packing: options.compression.map_or(Packing::Plain, Compression::packing),
         is_encrypted,
         is_win32: false,

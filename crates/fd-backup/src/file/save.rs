@@ -311,7 +311,7 @@ impl<'j> Saver<'j> {
         let is_stopped = || self.job.is_stopped();
         let encrypted = self.encrypts(file_type);
         let compressor = options.compression.map(|kind| self.compressors.ready(kind)).transpose()?;
-        let sparse = options.has(Flags::SPARSE) && !encrypted;
+        let sparse = options.is_sparse(encrypted);
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
         let batched = !digests.batched.is_empty();
@@ -354,7 +354,7 @@ impl<'j> Saver<'j> {
             }
         }
         self.emitter.close_stream();
-        if options.has(Flags::CHECK_CHANGES) && file_type == FileType::Regular {
+        if entry.is_checked_for_changes() {
             self.check_changes(entry);
         }
         Ok(())

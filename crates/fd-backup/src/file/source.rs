@@ -94,12 +94,10 @@ impl LeaseClock {
 /// # Errors
 /// The kernel's.
 pub(crate) fn open_regular(entry: &Entry, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
-    let no_atime = entry.options.has(Flags::NO_ATIME);
-    let open = || entry.open(no_atime);
     let begun = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
-        let opened = open();
+        let opened = entry.open();
         let waited = begun.elapsed();
         let may_wait = waited < LONGEST_LEASE && open_limits.leases.spent() + waited < ALL_LEASES;
         if !matches!(opened, Err(Errno::AGAIN)) || !may_wait || (open_limits.is_stopped)() {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fd_crypto::Digesters;
-use fd_fileset::{FileSet, Flags};
+use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
@@ -173,7 +173,7 @@ impl Verify<'_> {
             host.progress.add_read_bytes(data.len() as u64);
             host.progress.add_job_bytes(data.len() as u64);
         };
-        let sparse = entry.options.has(Flags::SPARSE);
+        let sparse = entry.options.is_sparse(false);
         let blocks = Blocks { buffer: &mut self.block, record_len: self.record_len, sparse };
         let end = read_file(entry, blocks, open_limits, each);
         match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {

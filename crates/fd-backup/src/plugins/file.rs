@@ -1,6 +1,5 @@
 //! A file of a plugin that is being saved.
 
-use fd_fileset::Flags;
 use fd_plugins::SavePacket;
 use fd_records::{FileType, Stream};
 use fd_walk::Entry;
@@ -28,9 +27,8 @@ impl PluginFile<'_> {
         self.packet.flags & flag != 0
     }
 
-    /// Encrypted data has no addresses.
     pub(crate) fn has_sparse_data(&self) -> bool {
-        self.entry.options.has(Flags::SPARSE) && !self.is_encrypted
+        self.entry.options.is_sparse(self.is_encrypted)
     }
 
     /// The stream of its data.

@@ -145,7 +145,7 @@ pub(crate) fn send_file(
         return Ok(None);
     }
     if file.is_walked {
-        if entry.options.has(Flags::CHECK_CHANGES) && entry.file_type == FileType::Regular {
+        if entry.is_checked_for_changes() {
             saver.check_changes(entry);
         }
         saver.send_metadata(entry, file_index, None)?;

@@ -37,7 +37,7 @@ fn names_are_those_of_the_file_system_and_everything_else_is_the_snapshots() {
         let handle = entry.handle().expect("it is there");
         assert!(fs::metadata(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&handle))).is_ok());
         if entry.stat.mode_type() == Stat::MODE_REGULAR {
-            let file = entry.open(false).expect("it opens");
+            let file = entry.open().expect("it opens");
             let found = fs::File::from(file).metadata().expect("stat").len();
             assert_eq!(u64::try_from(entry.stat.size), Ok(found));
             assert_eq!(found, if entry.path.ends_with(b"/f") { 16 } else { found });
