@@ -7,5 +7,6 @@ mod hang_ups;
 mod heavy_expressions;
 mod memory_groups;
 mod refused_calls;
+mod reruns;
 mod secrets;
 mod slow_storage;

@@ -1,0 +1,168 @@
+//! Jobs whose connection to the Storage Daemon ends in the middle (`setdebug … hangup=N`), and that
+//! go on: accurate ones, which the Director runs again by itself, and a base job and a Full on it,
+//! which wait for the operator. What they leave is whole, and that of the stock daemon.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::ops::Range;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use bed::{
+    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, compare_trees, line_differences,
+};
+
+const CLIENTS: [&str; 2] = ["refer", "under"];
+const DIRECTORIES: u64 = 16;
+const FILES: u64 = 42;
+
+/// A restore of several jobs leaves the access times of the tree behind, and with the stock daemon
+/// the times of directories that are made before their files.
+const RULES: TreeRules = TreeRules { times: Times::Ignored, access_times: false, holes: false, ..TreeRules::EXACT };
+
+struct Stage {
+    bed: Bed,
+    source: PathBuf,
+}
+
+impl Stage {
+    /// Besides `backup-CLIENT` there is `base-CLIENT`, and `on-base-CLIENT`, a Full on that.
+    fn set(label: &str) -> Result<Self> {
+        let mut options = BedOptions::side_by_side(label)?;
+        let again = ["Accurate = yes", "Reschedule Incomplete Jobs = yes", "Reschedule Interval = 1"];
+        for (client, name) in options.clients.iter_mut().zip(CLIENTS) {
+            name.clone_into(&mut client.name);
+            client.job = again.map(str::to_owned).to_vec();
+            for (job, level) in [("base", "Level = Base".to_owned()), ("on-base", format!("Base = base-{name}"))] {
+                options.director_resources.push(format!(
+                    "Job {{\nName = {job}-{name}\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = Source\n\
+                     Storage = {name}\nPool = {name}\nMessages = Standard\n{level}\n{}\n}}",
+                    again.join("\n")
+                ));
+            }
+        }
+        let source = options.source()?;
+        Ok(Self { bed: Bed::start(options)?, source })
+    }
+
+    fn file(&self, directory: u64, file: u64) -> PathBuf {
+        self.source.join(format!("directory {directory:02}/file {file:02}"))
+    }
+
+    /// Writes the files of these directories anew.
+    fn write(&self, directories: Range<u64>, seed: u64) {
+        for directory in directories {
+            fs::create_dir_all(self.file(directory, 0).parent().unwrap()).unwrap();
+            for file in 0..FILES {
+                let mut noise = Noise::new(seed + directory * FILES + file);
+                let length = 500 + noise.below(3000);
+                fs::write(self.file(directory, file), noise.bytes(length)).unwrap();
+            }
+        }
+    }
+
+    /// A job that is cut off by this setting, and goes on by itself or by the operator's command.
+    fn run(&self, client: &str, command: &str, setting: &str, by_itself: bool) -> Result<JobResult> {
+        self.bed.console(&[&format!("setdebug client={client}-fd level=0 {setting}")])?;
+        let job = self.bed.queue(&format!("run {command} yes"))?;
+        if !by_itself {
+            self.bed.wait(job)?.must_be('I')?;
+            self.bed.console(&[&format!("resume incomplete jobid={job} yes")])?;
+        }
+        let ended = self.bed.wait_again(job, 1)?.must_be('T')?;
+        for (told, times) in [("Debug hangup requested", 1), ("Rescheduled Job", usize::from(by_itself))] {
+            assert_eq!(ended.log.matches(told).count(), times, "{told}: {}", ended.log);
+        }
+        Ok(ended)
+    }
+
+    /// What is compared of a job.
+    fn seen(&self, job: &JobResult) -> Result<Vec<String>> {
+        let JobRow { id, files, bytes, read_bytes, errors, .. } = job.row;
+        let rows = self.bed.catalog().files(id)?;
+        let line =
+            |row: &FileRow| format!("{} {} {}", row.file_index, row.path.escape_ascii(), row.digest.escape_ascii());
+        let of_base = self.bed.catalog().rows(&["FileIndex"], &format!("FROM BaseFiles WHERE JobId = {id}"))?.len();
+        let counts = format!("{files} files, {bytes} of {read_bytes} bytes, {errors} errors, {of_base} of the base");
+        Ok([counts].into_iter().chain(rows.iter().map(line)).collect())
+    }
+
+    /// How often each name is in the catalog's list of what a job has saved.
+    fn names_of(&self, job: &JobResult) -> Result<BTreeMap<PathBuf, usize>> {
+        let mut names = BTreeMap::new();
+        for row in self.bed.catalog().files(job.row.id)?.into_iter().filter(|row| row.file_index > 0) {
+            *names.entry(PathBuf::from(OsString::from_vec(row.path))).or_default() += 1;
+        }
+        Ok(names)
+    }
+
+    /// The files of the tree from this directory on.
+    fn tree(&self, first: u64) -> impl Iterator<Item = PathBuf> {
+        let files = (first..DIRECTORIES).flat_map(|directory| (0..FILES).map(move |file| (directory, file)));
+        files.map(|(directory, file)| self.file(directory, file)).filter(|path| path.exists())
+    }
+
+    /// Restores these jobs of a client, and says what the tree lacks.
+    fn differences_of_restore(&self, client: &str, jobs: &[JobResult]) -> Result<Vec<String>> {
+        let jobs: Vec<_> = jobs.iter().map(|job| job.row.id.to_string()).collect();
+        let to = self.bed.folder().join(format!("restored-{}", jobs.join("-")));
+        let restored = self.bed.run(&format!(
+            "restore jobid={} client={client}-fd restoreclient={client}-fd where={} replace=always all done yes",
+            jobs.join(","),
+            to.display()
+        ))?;
+        restored.must_be_good()?;
+        compare_trees(&self.source, &to.join(self.source.strip_prefix("/").unwrap()), RULES)
+    }
+}
+
+#[test]
+fn accurate_jobs_that_are_run_again_are_whole() -> Result<()> {
+    let stage = Stage::set("reruns")?;
+    let mut jobs = [vec![], vec![]];
+    for (level, setting) in [("Full", "hangup=300"), ("Incremental", "hangup=-500")] {
+        stage.write(0..DIRECTORIES, jobs[0].len() as u64 * 1000);
+        if level == "Incremental" {
+            (0..FILES / 2).for_each(|file| fs::remove_file(stage.file(5, file)).unwrap());
+        }
+        let mut seen = Vec::new();
+        for (jobs, client) in jobs.iter_mut().zip(CLIENTS) {
+            let job = stage.run(client, &format!("job=backup-{client} level={level}"), setting, true)?;
+            seen.push(stage.seen(&job)?);
+            let names = stage.names_of(&job)?;
+            assert!(stage.tree(0).all(|path| names.get(&path) == Some(&1)), "{level}: {names:?}");
+            jobs.push(job);
+            assert_eq!(stage.differences_of_restore(client, jobs)?, [""; 0], "{client} {level}");
+        }
+        assert_eq!(line_differences(level, &seen[0], &seen[1]), [""; 0]);
+    }
+    Ok(())
+}
+
+/// The Director gives a base job no list of what it has sent already: that is sent again. And it
+/// gets no records of the files that a Full leaves to its base, if that Full was resumed; a restore
+/// has to name both jobs (reference 02 §9.6).
+#[test]
+fn a_base_job_and_a_full_on_it_that_are_resumed_are_whole() -> Result<()> {
+    let stage = Stage::set("reruns-base")?;
+    let mut jobs = [vec![], vec![]];
+    for (job, setting, first, sent_twice) in [("base", "hangup=300", 0, 300), ("on-base", "hangup=250", 1, 0)] {
+        stage.write(first..DIRECTORIES, first * 1000);
+        let mut seen = Vec::new();
+        for (jobs, client) in jobs.iter_mut().zip(CLIENTS) {
+            let ended = stage.run(client, &format!("job={job}-{client}"), setting, false)?;
+            seen.push(stage.seen(&ended)?);
+            let names = stage.names_of(&ended)?;
+            assert!(stage.tree(first).all(|path| names.contains_key(&path)), "{job}: {names:?}");
+            assert_eq!(names.values().filter(|times| **times == 2).count(), sent_twice, "{job}: {names:?}");
+            assert_eq!(names.values().max(), Some(if sent_twice == 0 { &1 } else { &2 }), "{job}: {names:?}");
+            jobs.push(ended);
+            assert_eq!(stage.differences_of_restore(client, jobs)?, [""; 0], "{client} {job}");
+        }
+        assert_eq!(line_differences(job, &seen[0], &seen[1]), [""; 0]);
+    }
+    Ok(())
+}
