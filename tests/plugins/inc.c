@@ -6,6 +6,7 @@
  *   inc:newinclude;newpre;plugin=COMMAND WITH ^ FOR ; AND ~ FOR ,
  *   inc:accept=PATH;check=PATH;attribs=PATH;seen=PATH   (when the command is reached)
  *   inc:late-newinclude;late-include=PATH   the same changes when the command is reached
+ *   inc:debug=TEXT                      output for debugging, also in the calls around it
  *
  * All variables are noted at the start of the job, and of its backup, restore or verify.
  *
@@ -13,16 +14,24 @@
  */
 #include "support.h"
 
+/* Names of sources, as compilers may give them. */
+static const char *const places[] = {"c.c", "/c.c", "b/c.c", "/b/c.c", "a/b/c.c", "/x/a/b/c.c", "a/", "", NULL};
+
+/* Output for debugging at this level. */
+#define DEBUG(context, level, ...) daemon_functions->debug_message(context, __FILE__, __LINE__, level, __VA_ARGS__)
+
 static int new_plugin(struct bp_context *context)
 {
     context->plugin = calloc(1, sizeof(struct steps));
     trace(context, "newPlugin");
+    DEBUG(context, 10, "newPlugin\n");
     return RC_OK;
 }
 
 static int free_plugin(struct bp_context *context)
 {
     trace(context, "freePlugin");
+    DEBUG(context, 10, "freePlugin\n");
     free_steps(context->plugin);
     free(context->plugin);
     context->plugin = NULL;
@@ -127,7 +136,19 @@ static void ask_about(struct bp_context *context, const char *key, const char *p
         /* It is cut, and loses its line end; another one ends the line. */
         daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "%s\n", text);
         daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "behind it\n");
-        daemon_functions->debug_message(context, __FILE__, __LINE__, 10, "%s %d\n", text, 1);
+        DEBUG(context, 10, "%s %d\n", text, 1);
+    } else if (!strcmp(key, "debug")) {
+        DEBUG(context, 150, "%s %5d|%-5d|%lld|%.2f\n", path, 1, 2, 1LL << 40, 0.5);
+        DEBUG(context, 151, "above the level\n");
+        DEBUG(context, 0, "at no level\n");
+        DEBUG(context, -10, "headless at 10\n");
+        DEBUG(context, -11, "headless at 11\n");
+        DEBUG(context, 150, "without an end of line");
+        DEBUG(NULL, 150, "without a context\n");
+        DEBUG(context, 150, "two\nlines\n");
+        DEBUG(context, 150, "");
+        for (const char *const *file = places; *file; file++)
+            daemon_functions->debug_message(context, *file, -5, 10, "in another place\n");
     } else if (!strcmp(key, "memory")) {
         char *memory = daemon_functions->allocate(context, __FILE__, __LINE__, 100000);
         memset(memory, 'x', 100000);
@@ -150,6 +171,7 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
     struct steps *steps = context->plugin;
 
     trace_event(context, event->type, value);
+    DEBUG(context, 150, "event %d\n", event->type);
     switch (event->type) {
     case EVENT_JOB_START:
         trace_variables(context, "JobStart");

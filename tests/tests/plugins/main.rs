@@ -20,6 +20,7 @@ mod rows;
 mod stage;
 mod talks;
 mod told;
+mod traces;
 
 use std::collections::HashMap;
 
@@ -72,5 +73,12 @@ fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
 fn the_stock_daemon_gives_plugins_what_libbac_needs() -> Result<()> {
     let wrong = libbac::wrong()?;
     assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+#[test]
+fn what_a_plugin_says_for_debugging_is_in_the_trace() -> Result<()> {
+    let wrong = traces::differences()?;
+    assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())
 }

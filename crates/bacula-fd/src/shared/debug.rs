@@ -107,7 +107,10 @@ impl Debug {
         if wanted.trace >= 0 {
             let mut place = self.place();
             place.trace = wanted.trace > 0;
-            place.file = None;
+            // A file that is open stays so: the letter `c` truncates it.
+            if !place.trace {
+                place.file = None;
+            }
         }
         for (kept, number) in [(&self.hangup, wanted.hangup), (&self.blowup, wanted.blowup)] {
             if number != -1 {

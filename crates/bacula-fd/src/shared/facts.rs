@@ -208,9 +208,10 @@ impl JobFacts for Facts {
 
     fn debug(&self, level: i32, text: &[u8]) {
         let debug = &self.daemon.debug;
-        if level <= debug.level() {
-            let end: &[u8] = if text.ends_with(b"\n") { b"" } else { b"\n" };
-            debug.write(&[debug.name().as_bytes(), b": ", text, end].concat());
+        if level.saturating_abs() <= debug.level() {
+            // A negative one asks for the text alone.
+            let head = if level < 0 { String::new() } else { format!("{}: ", debug.name()) };
+            debug.write(&[head.as_bytes(), text].concat());
         }
     }
 

@@ -194,7 +194,8 @@ impl Frame {
         c_int::from_le_bytes([first, second, third, fourth])
     }
 
-    /// The last part of the name of a file in this register.
+    /// The last two parts of the name of a file in this register. A slash at its begin parts
+    /// nothing.
     ///
     /// # Safety
     /// The register has the address of a text, or null.
@@ -205,7 +206,8 @@ impl Frame {
         }
         // SAFETY: the caller vouches for the text.
         let name = unsafe { CStr::from_ptr(name) }.to_bytes();
-        name.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec()
+        let slashes = name.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        name.get(slashes.rev().nth(1).map_or(0, |at| at + 1)..).unwrap_or_default().to_vec()
     }
 
     /// The text that the format in this register makes of the rest.
@@ -337,7 +339,7 @@ mod tests {
             );
             debug(
                 9,
-                c"/a/file.c".as_ptr(),
+                c"/x/a/file.c".as_ptr(),
                 12 as c_int,
                 150 as c_int,
                 c"%s and %.1f\n".as_ptr(),
@@ -349,7 +351,7 @@ mod tests {
         let seen = SEEN.take();
         assert_eq!(seen[0], (7, 0, (1..=12).collect()));
         assert_eq!(seen[1], (8, 7, b"text -3  2.50 18446744073709551615 x ff 0.125000 end".to_vec()));
-        assert_eq!(seen[2], (9, 150, b"file.c:12 a and 1.5\n".to_vec()));
+        assert_eq!(seen[2], (9, 150, b"a/file.c:12 a and 1.5\n".to_vec()));
         assert_eq!(seen[3].2.len(), "file.c:12 ".len() + LONGEST_TEXT - 1);
     }
 }

@@ -55,6 +55,14 @@ fn the_trace_file_is_appended_to_and_truncated_on_demand() {
     debug.change(&wanted(1, -1, -1, "c", ""));
     debug.write(b"three\n");
     assert_eq!(std::fs::read(&path).unwrap(), b"three\n");
+    debug.change(&wanted(1, 1, -1, "c", ""));
+    debug.write(b"four\n");
+    assert_eq!(std::fs::read(&path).unwrap(), b"four\n");
+    // A file that is not open is not truncated.
+    debug.change(&wanted(1, 0, -1, "c", ""));
+    debug.change(&wanted(1, 1, -1, "c", ""));
+    debug.write(b"five\n");
+    assert_eq!(std::fs::read(&path).unwrap(), b"four\nfive\n");
     std::fs::remove_dir_all(&directory).unwrap();
 }
 

@@ -81,17 +81,15 @@ fn job_message(context: *mut Context, kind: c_int, text: &[u8]) {
 }
 
 fn debug_message(context: *mut Context, level: c_int, (file, line): variadic::Place<'_>, text: &[u8]) {
-    match instance(context) {
-        Some(instance) => {
-            let job = match instance.snapshot(JOB_ID) {
-                Some(Value::Number(job)) => job,
-                _ => 0,
-            };
-            let text = [file, format!(":{line}-{job} ").as_bytes(), text].concat();
-            instance.note(Note::Debug(level, Bytes(text)));
-        }
-        None => print(text),
-    }
+    let Some(instance) = instance(context).or_else(Shared::of_this_thread) else { return print(text) };
+    let job = match instance.snapshot(JOB_ID) {
+        Some(Value::Number(job)) => job,
+        _ => 0,
+    };
+    let place = [file, format!(":{line}-{job} ").as_bytes()].concat();
+    // A negative level asks for the text alone.
+    let place = if level < 0 { &[] } else { &*place };
+    instance.note(Note::Debug(level, Bytes([place, text].concat())));
 }
 
 /// Stores a value where the plugin wants it.

@@ -117,6 +117,12 @@ impl Shared {
         lock(&INSTANCES).get(&(context.daemon as usize)).cloned()
     }
 
+    /// The instance that this thread works for.
+    pub(super) fn of_this_thread() -> Option<Arc<Self>> {
+        let handle = CURRENT.with_borrow(|current| current.as_ref().map(|(handle, _)| *handle))?;
+        lock(&INSTANCES).get(&handle).cloned()
+    }
+
     /// From now on this thread works for the instance, over this line.
     pub(super) fn enter(&self, line: Line) {
         CURRENT.set(Some((self.handle, line)));
@@ -139,9 +145,7 @@ impl Shared {
     /// Works with *Allowed Script Directories* of the job that this thread works for; none if it
     /// works for none.
     pub(super) fn allowed_here<T>(work: impl FnOnce(&[Vec<u8>]) -> T) -> T {
-        let here = CURRENT.with_borrow(|current| current.as_ref().map(|(handle, _)| *handle));
-        let shared = here.and_then(|handle| lock(&INSTANCES).get(&handle).cloned());
-        match shared {
+        match Self::of_this_thread() {
             Some(shared) => work(&lock(&shared.allowed)),
             None => work(&[]),
         }
