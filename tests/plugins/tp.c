@@ -19,6 +19,7 @@
  *   openrc openstatus openerrno readrc readerrno   answers of pluginIO
  *   event=SEVERITY/SOURCE/DESCRIPTION    AddFileEvent at the end of the data
  *   say=TYPE:TEXT                        JobMessage at startBackupFile
+ *   include=PATH                         begins an Include of this path at the first read
  *   check attribs accept seen            calls of the daemon's functions, noted in the trace
  *
  * and at a restore:
@@ -510,12 +511,23 @@ static int open_data(struct state *state, struct io_pkt *io)
     return number_of(state->file, "openrc", RC_OK);
 }
 
-static int read_data(struct state *state, struct io_pkt *io)
+/* As plugins do that know only then what belongs to an application. */
+static void begin_include(struct bp_context *context, const char *path)
+{
+    int begun = daemon_functions->new_include(context), options = daemon_functions->add_options(context, "M");
+
+    trace(context, "NewInclude rc=%d AddOptions rc=%d AddInclude %s rc=%d", begun, options, quoted(path),
+          daemon_functions->add_include(context, path));
+}
+
+static int read_data(struct bp_context *context, struct state *state, struct io_pkt *io)
 {
     long block = number_of(state->file, "block", io->count);
     long step = number_of(state->file, "offsets", 0);
     long left = state->length - state->at;
 
+    if (!state->at && left && text_of(state->file, "include"))
+        begin_include(context, text_of(state->file, "include"));
     if (block > io->count)
         block = io->count;
     io->offset = step ? state->at / block * step : state->at;
@@ -569,7 +581,7 @@ static int plugin_io(struct bp_context *context, struct io_pkt *io)
               io->pkt_size, io->pkt_end, quoted(io->fname), io->flags, io->mode, io->status, io->lerror, io->win32);
         return open_data(state, io);
     case IO_READ:
-        rc = read_data(state, io);
+        rc = read_data(context, state, io);
         trace(context, "read size=%d/%d count=%d gives %d", io->pkt_size, io->pkt_end, io->count, io->status);
         return rc;
     case IO_WRITE:

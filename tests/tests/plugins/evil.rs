@@ -26,8 +26,10 @@ enum End {
 type Case = (&'static str, &'static str, End);
 
 /// Of a backup.
-const BACKUPS: [Case; 38] = [
+const BACKUPS: [Case; 42] = [
     ("event20", "segv", End::Fails),
+    ("event19", "segv", End::Fails),
+    ("event3", "segv", End::Fails),
     ("event9", "abort", End::Fails),
     ("start", "segv", End::Fails),
     ("start", "exit", End::Fails),
@@ -65,6 +67,9 @@ const BACKUPS: [Case; 38] = [
     ("xacl", "segv", End::Fails),
     ("xacl", "huge", End::GoesOn),
     ("end", "segv", End::Fails),
+    ("event4", "segv", End::Fails),
+    // The Director has been told of the job's end before.
+    ("event2", "segv", End::GoesOn),
 ];
 
 /// Of a restore: all in one job, where each costs only its file.

@@ -70,7 +70,10 @@ fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
 }
 
 #[test]
-fn the_stock_daemon_gives_plugins_what_libbac_needs() -> Result<()> {
+fn a_plugin_works_with_threads_timers_locks_and_sockets_of_libbac() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon another /usr");
+    }
     let wrong = libbac::wrong()?;
     assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())

@@ -91,8 +91,9 @@ const ERRORS: [&str; 9] = [
     "tp:event9=2;reg=/@tp/never3,data=x",
 ];
 
-const METADATA: [&str; 1] =
-    ["tp:reg=/@tp/fits,data=x,blobsize=900000;reg=/@tp/long,data=x,blobsize=2999976;reg=/@tp/then,data=x"];
+const METADATA: [&str; 1] = [
+    "tp:reg=/@tp/fits,data=x,blobsize=900000;reg=/@tp/mail,size=3000000,blobsize=2800000;reg=/@tp/long,data=x,blobsize=2999976;reg=/@tp/then,data=x",
+];
 
 /// Metadata that can't be sent: with the stock daemon it ends its file.
 const METADATA_REFUSED: [&str; 1] = [
@@ -111,7 +112,7 @@ const ACCURATE: [&str; 4] = [
 ];
 
 /// What is restored: each status of createFile, each failure of a call.
-const RESTORED: [&str; 9] = [
+const RESTORED: [&str; 10] = [
     "tp:reg=/@r/cf5,data=xyz,cf=5;reg=/@r/cf5set,data=xyz,cf=5,setcf=5;lnk=/@r/cflnk,link=t,cf=5,setcf=5,noread;dir=/@r/cfdir/,link=/@r/cfdir/,cf=5,setcf=5,noread;reg=/@r/cf1,data=x,cf=1;reg=/@r/cf2,data=x,cf=2;reg=/@r/cf4,data=x,cf=4;reg=/@r/cf9,data=x,cf=9;reg=/@r/cf0,data=x,cf=0",
     "tp:reg=/@r/plain,data=hello,mode=0640,uid=7,gid=8,acl=a,xattr=b,blob=m;dir=/@r/dir/,link=/@r/dir/,noread,acl=d;lnk=/@r/lnk,link=target,noread,xattr=l;spec=/@r/spec,noread;reg=/@r/big,size=200000;empty=/@r/empty",
     "tp:reg=/@r/cfrc,data=x,cf=3,cfrc=2;reg=/@r/cfrc7,data=x,cf=3,cfrc=7;reg=/@r/setrc,data=x,setrc=2;reg=/@r/wopen,data=x,wopenerrno=13;reg=/@r/closed,data=x,closestatus=5;reg=/@r/xaclrc,data=x,acl=a,xattr=b,xaclrestorerc=2",
@@ -121,6 +122,12 @@ const RESTORED: [&str; 9] = [
     "tp:startrestore=2;reg=/@r/startrestore,data=x,acl=a,blob=m",
     "tp:endrestore=2;reg=/@r/endrestore,data=x",
     "tp:reg=/@r/offsets,size=3000,block=1000,offsets=100000;reg=/@r/sparse,zeros=300000,sparse;reg=/@r/size,data=hello,statsize=2;reg=/@r/update,data=x,update;reg=/@r/update2,size=200000,update",
+    "tp:reg=/@r/untrue-core,size=3014656,statsize=389981,cf=5,setcf=5",
+];
+
+/// Sizes that no daemon minds, because the plugin sets the attributes itself.
+const UNTRUE: [&str; 1] = [
+    "tp:reg=/@r/long,size=3014656,statsize=389981,cf=5;reg=/@r/own,size=3014656,statsize=389981;reg=/@r/short,size=100,statsize=389981,cf=5;reg=/@r/none,size=100,statsize=0,cf=5;reg=/@r/large,size=100,statsize=-1,cf=5",
 ];
 
 /// For the verify plugin: files of each type, and each of its answers that leave the job going on.
@@ -159,9 +166,11 @@ pub(crate) fn backups() -> Vec<Row> {
         row("new-include", &md5, &["File TREE/inc", "inc:newinclude;newoptions;options=S;include=TREE/digests;exclude=TREE/digests/z;plugin=tp:reg=/@tp/by-plugin2~data=x"]).once(),
         row("pre-include", &md5, &["inc:newpre;options=S;include=TREE/digests;plugin=tp:reg=/@tp/by-plugin3~data=x", "File TREE/inc"]).once(),
         row("late-include", &md5, &["inc:late-newinclude;late-options=S;late-include=TREE/digests", "File TREE/inc"]).once(),
+        row("include-while-read", &md5, &["tp:reg=/@tp/reader,data=hello,include=TREE/verify;reg=/@tp/large,size=200000,include=TREE/digests;reg=/@tp/behind,data=x", "File TREE/inc"]).once(),
         row("new-options", &md5, &["File TREE/inc", "inc:newoptions;options=e;wild=*.wild,type=F;regex=\\\\.regex$,type=F;wild=base.*,type=B;wild=*/sub,type=D"]).once(),
         row("questions", &md5, &["File TREE/inc", "inc:accept=TREE/inc/plain;accept=TREE/opt/b.skip;check=TREE/inc/plain;attribs=TREE/inc/plain;seen=TREE/inc/plain;set=22;set=1;message;longmessage;memory"]).accurate(),
         row("restored", &md5, &RESTORED).once(),
+        row("untrue-sizes", &md5, &UNTRUE).once(),
         row("restored-metadata", &md5, &["tp:reg=/@r/metarc2,data=x,blob=m,metarc=2;reg=/@r/after2,data=x"]).once(),
         row("verified", &["Signature = MD5; Compression = GZIP; Sparse = yes"], &["File TREE/verify", VERIFIED]).verified("ver: abc=1"),
         row("bad-write", &md5, &["tp:reg=/@v/a,data=x;reg=/@v/b.badwrite,size=200000;reg=/@v/c,data=x"]).verified("ver: x"),
@@ -214,6 +223,8 @@ pub(crate) fn restores() -> Vec<Restore> {
         Restore { onto: "-bare", ..plain("restored") },
         Restore { switches: &["tp.disabled"], ..plain("restored") },
         plain("restored-metadata"),
+        Restore { is_crossed: true, ..plain("untrue-sizes") },
+        Restore { is_crossed: true, ..plain("metadata") },
         plain("objects"),
         Restore { is_crossed: true, ..plain("packed") },
         Restore { is_crossed: true, ..plain("option-plugin") },
