@@ -70,7 +70,7 @@ fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
 }
 
 #[test]
-fn a_plugin_works_with_threads_timers_locks_and_sockets_of_libbac() -> Result<()> {
+fn plugins_that_need_libbac_work_as_in_the_stock_daemon() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("only root can give a daemon another /usr");
     }
