@@ -22,7 +22,7 @@ pub trait Host {
     /// for its end.
     fn call_goes_on(&mut self) {}
 
-    /// Output for debugging (`DebugMessage`), with its level.
+    /// Output for debugging (`DebugMessage`), with its level. The text ends its line itself.
     fn debug(&mut self, level: i32, text: &[u8]) {
         self.facts().debug(level, text);
     }
@@ -76,7 +76,8 @@ pub trait JobFacts: Send + Sync + std::fmt::Debug {
     /// `Allowed Script Directories`; any program may run if there is none.
     fn allowed_programs(&self) -> &[Vec<u8>];
 
-    /// Output for debugging.
+    /// Output for debugging: the text as it stands, with the daemon's name before it unless the
+    /// level is negative.
     fn debug(&self, level: i32, text: &[u8]);
 
     /// Sets variable 22, which says that a person waits.
