@@ -21,12 +21,17 @@ pub struct LStat {
 impl LStat {
     /// Reads the text of an attribute record or of a row of the catalog. `None` if it is none.
     pub fn parse(text: &[u8]) -> Option<Self> {
-        let numbers: Vec<i64> = text.split(|byte| *byte == b' ').map(number).collect::<Option<_>>()?;
+        let numbers = Self::numbers(text)?;
         let [_dev, inode, mode, _links, uid, gid, _rdev, size, _blksize, _blocks, _atime, mtime, ..] = numbers[..]
         else {
             return None;
         };
         Some(Self { inode, mode, uid, gid, size, mtime })
+    }
+
+    /// All numbers of such a text, in its order.
+    pub fn numbers(text: &[u8]) -> Option<Vec<i64>> {
+        text.split(|byte| *byte == b' ').map(number).collect()
     }
 }
 

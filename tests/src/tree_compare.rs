@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{Whence, lseek};
 use walkdir::WalkDir;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{BedError, Result};
 
@@ -88,6 +89,9 @@ struct Facts {
 /// How many differences are put into words; more don't help.
 const TOLD: usize = 50;
 
+/// The field with another name of the same file.
+const LINKED: &str = "hard link to";
+
 /// The differences between two trees in words, none if they agree. Reading is what it does to both,
 /// nothing else.
 pub fn compare_trees(left: &Path, right: &Path, rules: TreeRules) -> Result<Vec<String>> {
@@ -118,6 +122,31 @@ pub fn compare_trees(left: &Path, right: &Path, rules: TreeRules) -> Result<Vec<
         differences.push(format!("… and {more} more"));
     }
     Ok(differences)
+}
+
+/// A tree in lines, to be compared with a record: what an entry is and has, each a line, in the
+/// order of the paths.
+pub fn tree_lines(tree: &Path, rules: TreeRules) -> Result<Vec<String>> {
+    let all = survey(tree, rules)?;
+    let mut lines = Vec::new();
+    for (path, facts) in &all {
+        let has = |(name, value): &(&str, String)| {
+            *name != LINKED && !["None", "{}", "[]", "0", "(0, 0)"].contains(&value.as_str())
+        };
+        let mut fields: Vec<_> = facts.fields().into_iter().filter(has).collect();
+        if facts.kind == "file" {
+            let full = entry_path(tree, path);
+            let content = fs::read(&full).map_err(BedError::file("read", &full))?;
+            fields.push(("content", format!("{:016x}", xxh3_64(&content))));
+        }
+        // Each by its name, since no name is the first one.
+        let is_same = |(other, theirs): &(&PathBuf, &Facts)| {
+            facts.first_name.is_some() && facts.first_name == theirs.first_name && *other != path
+        };
+        fields.extend(all.iter().filter(is_same).map(|(other, _)| (LINKED, shown(other))));
+        lines.extend(fields.iter().map(|(name, value)| format!("{}: {name} {value}", shown(path))));
+    }
+    Ok(lines)
 }
 
 /// How many entries and how many bytes of regular files a tree has.
@@ -223,22 +252,28 @@ fn survey(tree: &Path, rules: TreeRules) -> Result<BTreeMap<PathBuf, Facts>> {
 impl Facts {
     /// Adds each field that differs, by name, with both values.
     fn differences(&self, other: &Self, differences: &mut Vec<String>) {
-        let mut field = |name: &str, left: String, right: String| {
+        for ((name, left), (_, right)) in self.fields().into_iter().zip(other.fields()) {
             if left != right {
                 differences.push(format!("{name} {left} against {right}"));
             }
-        };
-        field("type", self.kind.to_owned(), other.kind.to_owned());
-        field("size", self.size.to_string(), other.size.to_string());
-        field("mode", format!("{:04o}", self.mode), format!("{:04o}", other.mode));
-        field("owner", format!("{:?}", self.owner), format!("{:?}", other.owner));
-        field("device number", self.device.to_string(), other.device.to_string());
-        field("mtime", format!("{:?}", self.mtime), format!("{:?}", other.mtime));
-        field("atime", format!("{:?}", self.atime), format!("{:?}", other.atime));
-        field("target", format!("{:?}", self.target), format!("{:?}", other.target));
-        field("hard link to", format!("{:?}", self.first_name), format!("{:?}", other.first_name));
-        field("attributes", format!("{:?}", self.attributes), format!("{:?}", other.attributes));
-        field("holes", format!("{:?}", self.holes), format!("{:?}", other.holes));
+        }
+    }
+
+    /// Each field by name, as text.
+    fn fields(&self) -> [(&'static str, String); 11] {
+        [
+            ("type", self.kind.to_owned()),
+            ("size", self.size.to_string()),
+            ("mode", format!("{:04o}", self.mode)),
+            ("owner", format!("{:?}", self.owner)),
+            ("device number", self.device.to_string()),
+            ("mtime", format!("{:?}", self.mtime)),
+            ("atime", format!("{:?}", self.atime)),
+            ("target", format!("{:?}", self.target)),
+            (LINKED, format!("{:?}", self.first_name)),
+            ("attributes", format!("{:?}", self.attributes)),
+            ("holes", format!("{:?}", self.holes)),
+        ]
     }
 }
 
@@ -250,6 +285,8 @@ fn attributes(path: &Path) -> Result<BTreeMap<OsString, Vec<u8>>> {
         names => names.map_err(BedError::file("list the attributes of", path))?,
     };
     names
+        // XFS shows its access lists by a second name.
+        .filter(|name| !name.as_bytes().starts_with(b"trusted.SGI_ACL_"))
         .map(|name| {
             let value = xattr::get(path, &name).map_err(BedError::file("read an attribute of", path))?;
             Ok((name, value.unwrap_or_default()))

@@ -51,7 +51,7 @@ impl Pattern {
         }
         let mut lines = Vec::new();
         let (mut old, mut new) = (0, 0);
-        for (in_pattern, in_run) in self.aligned(run, is_alike) {
+        for (in_pattern, in_run) in self.aligned(run, likeness) {
             lines.extend(self.lines[old..in_pattern].iter().map(|line| Line { may_be_missing: true, ..line.clone() }));
             lines.extend(run[new..in_run].iter().map(|text| Line { text: text.clone(), may_be_missing: true }));
             let line = &self.lines[in_pattern];
@@ -86,8 +86,8 @@ impl Pattern {
         pairs.iter().all(|&place| place != usize::MAX).then_some(pairs)
     }
 
-    /// The longest sequence of pairs that match, in the order of both.
-    fn aligned(&self, run: &[String], matches: fn(&str, &str) -> bool) -> Vec<(usize, usize)> {
+    /// The sequence of pairs that are most alike, in the order of both.
+    fn aligned(&self, run: &[String], likeness: fn(&str, &str) -> u32) -> Vec<(usize, usize)> {
         let texts: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
         let equal = |(text, line): (&&str, &String)| fits(text, line);
         let head = texts.iter().zip(run).take_while(|&(text, line)| equal((text, line))).count();
@@ -95,17 +95,17 @@ impl Pattern {
         let tail = rest.take_while(|&(text, line)| equal((text, line))).count();
         let (old, new) = (&texts[head..texts.len() - tail], &run[head..run.len() - tail]);
         let mut longest = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
-        let fit: Vec<Vec<bool>> = old.iter().map(|text| new.iter().map(|line| matches(text, line)).collect()).collect();
+        let fit: Vec<Vec<u32>> = old.iter().map(|text| new.iter().map(|line| likeness(text, line)).collect()).collect();
         for (i, row) in fit.iter().enumerate().rev() {
             for (j, &fit) in row.iter().enumerate().rev() {
-                let both = if fit { longest[i + 1][j + 1] + 1 } else { 0 };
+                let both = if fit > 0 { longest[i + 1][j + 1] + fit } else { 0 };
                 longest[i][j] = both.max(longest[i + 1][j]).max(longest[i][j + 1]);
             }
         }
         let mut pairs: Vec<_> = (0..head).map(|at| (at, at)).collect();
         let (mut i, mut j) = (0, 0);
         while i < old.len() && j < new.len() {
-            if fit[i][j] && longest[i][j] == longest[i + 1][j + 1] + 1 {
+            if fit[i][j] > 0 && longest[i][j] == longest[i + 1][j + 1] + fit[i][j] {
                 pairs.push((head + i, head + j));
                 (i, j) = (i + 1, j + 1);
             } else if longest[i + 1][j] >= longest[i][j + 1] {
@@ -121,7 +121,11 @@ impl Pattern {
     /// What does not fit: the pattern's lines that the run lacks, and the run's that it does not
     /// have. `what` begins each text.
     pub fn differences(&self, what: &str, run: &[String]) -> Vec<String> {
-        let pairs = if self.any_order { self.loosely(run) } else { self.aligned(run, fits) };
+        let pairs = if self.any_order {
+            self.loosely(run)
+        } else {
+            self.aligned(run, |text, line| u32::from(fits(text, line)))
+        };
         let (mut lacks, mut more) = (vec![true; self.lines.len()], vec![true; run.len()]);
         for (in_pattern, in_run) in pairs {
             (lacks[in_pattern], more[in_run]) = (false, false);
@@ -187,11 +191,17 @@ fn shared(one: &[&str], other: &[&str]) -> (usize, usize) {
     (head, ends.take_while(|(one, other)| one == other).count())
 }
 
-/// Whether two lines are the same but for what may be chance: as many tokens, at least half of them
-/// equal, among them the first word; or the same begin and end that make up most of them.
+/// Whether two lines are the same but for what may be chance.
 fn is_alike(one: &str, other: &str) -> bool {
+    likeness(one, other) > 0
+}
+
+/// How much of two lines is the same, from 1 to 100, if the rest may be chance: as many tokens, at
+/// least half of them equal, among them the first word; or the same begin and end that make up most
+/// of them. Else 0.
+fn likeness(one: &str, other: &str) -> u32 {
     if fits(one, other) {
-        return true;
+        return 100;
     }
     let (one, other) = (tokens(one), tokens(other));
     let most = one.len().max(other.len());
@@ -201,7 +211,8 @@ fn is_alike(one: &str, other: &str) -> bool {
         let (head, tail) = shared(&one, &other);
         head + tail
     };
-    one.first() == other.first() && 2 * equal > most
+    let is_alike = one.first() == other.first() && 2 * equal > most;
+    if is_alike { u32::try_from(99 * equal / most).unwrap_or(99) } else { 0 }
 }
 
 /// A line with a place of chance wherever the two differ.
@@ -266,6 +277,13 @@ mod tests {
         assert!(pattern.differences("x", &run("begin|late word|end")).is_empty());
         assert_eq!(pattern.differences("x", &run("begin|late word")).len(), 1);
         assert_eq!(pattern.differences("x", &run("begin|other|end")).len(), 1);
+    }
+
+    #[test]
+    fn a_line_that_is_missing_is_not_taken_for_one_that_is_alike() {
+        let pattern = pattern(&["a: size 1|b: size 1|c: size 1", "a: size 1|c: size 1"]);
+        assert!(pattern.differences("x", &run("a: size 1|c: size 1")).is_empty());
+        assert_eq!(pattern.differences("x", &run("a: size 1|d: size 1|c: size 1")).len(), 1);
     }
 
     #[test]
