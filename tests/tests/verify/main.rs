@@ -1,9 +1,6 @@
-//! Verify jobs of all levels: the Director's report, the job's log and its status after a Verify by
-//! the stock daemon and by the daemon under test, of the same tree or of volumes with the same
-//! records, in one bed. Trees, volumes and catalog are first as they were saved, then changed.
-//!
-//! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
-//! comparison itself is sound; every row is then equal.
+//! Verify jobs of all levels: the Director's report, the job's log and its status after a Verify of
+//! a tree or of a volume, compared with what the stock daemon did. Trees, volumes and catalog are
+//! first as they were saved, then changed.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,26 +19,30 @@ mod trees;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::time::Instant;
 
-use bed::{Bed, BedOptions, ClientOptions, Expect, Fd, JobResult, Result, line_differences, next_second};
+use bed::{
+    Bed, BedOptions, ClientOptions, Expect, Fd, JobResult, Memory, Result, StockRecord, in_order_of_names, next_second,
+};
 use matrix::rows;
 use row::{Level, PHASES, Phase, Row};
 
-/// A device serves one reader at a time: rows are spread over so many pairs of clients.
-const PAIRS: usize = 4;
+/// A device serves one reader at a time: rows are spread over so many clients.
+const CLIENTS: usize = 4;
 
-/// The clients of a row: the stock daemon, and the daemon under test.
-fn clients(row: usize) -> [String; 2] {
-    ["reference", "test"].map(|side| format!("{side}{}", row % PAIRS))
+/// The client of a row.
+fn client(row: usize) -> String {
+    format!("test{}", row % CLIENTS)
 }
 
-/// A level of a row, and the numbers of its two jobs.
+/// A level of a row, the number of its job, and the names that a walk meets.
 struct Ran {
     row: usize,
     phase: Phase,
     level: Level,
-    jobs: [u32; 2],
+    job: u32,
+    met: Vec<PathBuf>,
 }
 
 /// Runs one phase of all rows: what reads no volume at once, the rest so that no device has two
@@ -49,26 +50,28 @@ struct Ran {
 fn run_phase(bed: &Bed, rows: &[Row], phase: Phase) -> Result<Vec<Ran>> {
     let all = || rows.iter().enumerate().flat_map(|(row, of)| of.levels(phase).map(move |level| (row, level)));
     let mut rounds = vec![all().filter(|(_, level)| !level.reads()).collect::<Vec<_>>()];
-    let mut waiting = [const { Vec::new() }; PAIRS];
-    all().filter(|(_, level)| level.reads()).for_each(|job| waiting[job.0 % PAIRS].push(job));
+    let mut waiting = [const { Vec::new() }; CLIENTS];
+    all().filter(|(_, level)| level.reads()).for_each(|job| waiting[job.0 % CLIENTS].push(job));
     while waiting.iter().any(|jobs| !jobs.is_empty()) {
         rounds.push(waiting.iter_mut().filter_map(Vec::pop).collect());
     }
     let mut ran = Vec::new();
     for round in rounds.into_iter().filter(|round| !round.is_empty()) {
-        let commands = |&(row, level): &(usize, Level)| clients(row).map(|client| rows[row].command(level, &client));
-        let jobs = bed.queue_all(&round.iter().flat_map(commands).collect::<Vec<_>>())?;
+        let command = |&(row, level): &(usize, Level)| rows[row].command(level, &client(row));
+        let jobs = bed.queue_all(&round.iter().map(command).collect::<Vec<_>>())?;
         bed.wait_for_reports(&jobs)?;
-        let pairs = round.iter().zip(jobs.chunks(2));
-        ran.extend(pairs.map(|(&(row, level), pair)| Ran { row, phase, level, jobs: [pair[0], pair[1]] }));
+        for (&(row, level), job) in round.iter().zip(jobs) {
+            let met = trees::met(&rows[row].tops(&bed.folder().join("source").join(rows[row].tree.name())));
+            ran.push(Ran { row, phase, level, job, met });
+        }
     }
     Ok(ran)
 }
 
 /// The results of the rows' backups.
-fn backups(bed: &Bed, ran: &[Ran]) -> Result<Vec<(usize, [JobResult; 2])>> {
+fn backups(bed: &Bed, ran: &[Ran]) -> Result<Vec<(usize, JobResult)>> {
     let backups = ran.iter().filter(|ran| ran.level == Level::Backup);
-    backups.map(|ran| Ok((ran.row, [bed.result(ran.jobs[0])?, bed.result(ran.jobs[1])?]))).collect()
+    backups.map(|ran| Ok((ran.row, bed.result(ran.job)?))).collect()
 }
 
 /// Makes the changes between a phase and the one before.
@@ -78,19 +81,17 @@ fn prepare(bed: &Bed, rows: &[Row], phase: Phase, ran: &[Ran]) -> Result<()> {
         Phase::Tampered => trees::tamper(&bed.folder().join("source")),
         Phase::Damaged => {
             let mut sessions: HashMap<String, HashMap<_, _>> = HashMap::new();
-            for (row, jobs) in backups(bed, ran)? {
-                for (client, job) in clients(row).into_iter().zip(jobs) {
-                    sessions.entry(client).or_default().insert(job.row.session, rows[row].damage);
-                }
+            for (row, job) in backups(bed, ran)? {
+                sessions.entry(client(row)).or_default().insert(job.row.session, rows[row].damage);
             }
             for (client, sessions) in sessions {
                 damage::damage(bed, &client, &sessions)?;
             }
         }
         Phase::Forged => {
-            for (row, jobs) in backups(bed, ran)? {
+            for (row, job) in backups(bed, ran)? {
                 if rows[row].levels(Phase::Forged).next().is_some() {
-                    jobs.iter().try_for_each(|job| trees::forge(bed.catalog(), job.row.id))?;
+                    trees::forge(bed.catalog(), job.row.id)?;
                 }
             }
         }
@@ -100,40 +101,47 @@ fn prepare(bed: &Bed, rows: &[Row], phase: Phase, ran: &[Ran]) -> Result<()> {
 
 /// Runs everything, and says for each row how many jobs were compared and what differs.
 fn differences(rows: &[Row]) -> Result<Vec<(usize, Vec<String>)>> {
-    let client = |fd: Fd, side: &str, pair: usize| ClientOptions::new(fd).named(&format!("{side}{pair}"));
-    let under_test = Fd::under_test()?;
-    let pairs = (0..PAIRS).flat_map(|pair| [client(Fd::Stock, "reference", pair), client(under_test, "test", pair)]);
-    let mut options = BedOptions::new("verify", pairs)?;
+    let record = StockRecord::open("verify")?;
+    let fd = Fd::under_test()?;
+    let mut options =
+        BedOptions::new("verify", (0..CLIENTS).map(|number| ClientOptions::new(fd).named(&client(number))))?;
     options.every_message = true;
     let source = options.source()?;
+    // Read in the same order everywhere.
+    let _memory = Memory::mount(&source)?;
     trees::build(&source)?;
-    options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()))).collect();
-    let jobs = rows.iter().enumerate().flat_map(|(number, row)| clients(number).map(|client| row.jobs(&client)));
-    options.director_resources = jobs.flatten().collect();
+    in_order_of_names(&source)?;
+    let deeper = options.folder.path().components().count().saturating_sub(3);
+    options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()), deeper)).collect();
+    options.director_resources = rows.iter().enumerate().flat_map(|(number, row)| row.jobs(&client(number))).collect();
     let bed = Bed::start(options)?;
-    let mut ran = Vec::new();
+    let mut ran: Vec<Ran> = Vec::new();
     for phase in PHASES {
         prepare(&bed, rows, phase, &ran)?;
         ran.extend(run_phase(&bed, rows, phase)?);
     }
     let mut found: Vec<_> = rows.iter().map(|_| (0, Vec::new())).collect();
-    for Ran { row, phase, level, jobs } in ran.iter().filter(|ran| ran.level != Level::Backup) {
-        let [stock, ours] = [bed.result(jobs[0])?, bed.result(jobs[1])?];
-        let [left, right] = clients(*row);
-        let what = format!("{phase:?} {level:?}:");
-        let told_by = |job, client: &str| told::told(job, client, &rows[*row], *phase);
-        let mut told = line_differences(&what, &told_by(&stock, &left), &told_by(&ours, &right));
+    for Ran { row: number, phase, level, job, met } in ran.iter().filter(|ran| ran.level != Level::Backup) {
+        let (row, job) = (&rows[*number], bed.result(*job)?);
+        let tree = source.join(row.tree.name()).display().to_string();
+        let mut lines = told::told(&job, &client(*number), row, *phase);
+        lines.extend(told::out_of_order(&lines, met));
         if *level == Level::Init {
-            let kept =
-                |job: u32| bed.catalog().files(job).map(|files| files.iter().map(told::kept).collect::<Vec<_>>());
-            told.extend(line_differences(&what, &kept(jobs[0])?, &kept(jobs[1])?));
+            lines.extend(bed.catalog().files(job.row.id)?.iter().map(told::kept));
         }
         if std::env::var_os("VERIFY_LOGS").is_some() {
-            println!("{} {what}\n{}\n{}", rows[*row].name, stock.log, ours.log);
+            println!("{} {phase:?} {level:?}:\n{}", row.name, job.log);
         }
-        found[*row].0 += 1;
-        let tree = bed.folder().join("source").display().to_string();
-        found[*row].1.extend(told.into_iter().map(|text| text.replace(&tree, "@")));
+        let folder = bed.folder();
+        let name = folder.file_name().unwrap_or_default().display().to_string();
+        let lines = told::sorted(lines.iter().map(|line| line.replace(&tree, "@").replace(&name, "BED")));
+        found[*number].0 += 1;
+        found[*number].1.extend(record.differences(
+            &row.name,
+            &format!("{phase:?} {level:?}"),
+            &row.input(),
+            &lines,
+        )?);
     }
     Ok(found)
 }
@@ -146,6 +154,9 @@ fn selected() -> Vec<Row> {
 
 #[test]
 fn every_verify_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("needs root");
+    }
     let start = Instant::now();
     let rows = selected();
     let both_stock = Fd::under_test()? == Fd::Stock;

@@ -43,10 +43,10 @@ fn on_disk() -> Vec<Row> {
         disk("sha512", "Signature = SHA512 ; Verify = ms3").init().run(Phase::Clean, "CD"),
         disk("xxh64", "Signature = XXHASH64 ; Verify = s5")
             .init()
-            .differs(UNSEEN, &["XXHASH64 digest differs", "read ", "bytes ", "kept ", "File: @/disk/content"]),
+            .differs(UNSEEN, &["XXHASH64 digest differs", "read ", "bytes ", "kept ", "File: @/content"]),
         disk("xxh3", "Signature = XXH3_128 ; Verify = s3")
             .init()
-            .differs(UNSEEN, &["XXH3_128 digest differs", "read ", "bytes ", "kept ", "File: @/disk/content"]),
+            .differs(UNSEEN, &["XXH3_128 digest differs", "read ", "bytes ", "kept ", "File: @/content"]),
         disk("no-digest", "Verify = pins5"),
         disk("no-letters", "Signature = MD5"),
         disk("no-options", "").init().run(Phase::Clean, "D"),

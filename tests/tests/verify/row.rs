@@ -1,6 +1,6 @@
 //! One row of the matrix: a `FileSet`, the tree that it is about, and which levels are run when.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bed::{Expect, FileSet};
 
@@ -208,9 +208,24 @@ impl Row {
         letters.chars().map(Level::of)
     }
 
-    /// The Director's resource.
-    pub(crate) fn file_set(&self, tree: &Path) -> FileSet {
-        let here = |text: &str| text.replace('@', &tree.to_string_lossy());
+    /// The names that a walk begins with.
+    pub(crate) fn tops(&self, tree: &Path) -> Vec<PathBuf> {
+        self.files.iter().map(|file| PathBuf::from(file.replace('@', &tree.to_string_lossy()))).collect()
+    }
+
+    /// What its jobs are made of.
+    pub(crate) fn input(&self) -> String {
+        let set = self.file_set(Path::new("@"), 0).lines.join("\n");
+        format!("{set}\n{:?} {:?} {:?} {}", self.tree, self.plan, self.damage, self.accurate)
+    }
+
+    /// The Director's resource, `deeper` directories below the place of the records.
+    pub(crate) fn file_set(&self, tree: &Path, deeper: usize) -> FileSet {
+        let strip = |text: &str| match text.strip_prefix("StripPath = ") {
+            Some(count) => format!("StripPath = {}", count.parse::<usize>().unwrap() + deeper),
+            None => text.to_owned(),
+        };
+        let here = |text: &str| strip(text).replace('@', &tree.to_string_lossy());
         let mut lines = vec!["Include {".to_owned()];
         lines.extend(self.settings.iter().map(|line| here(line)));
         for block in &self.options {

@@ -1,20 +1,57 @@
 //! What a Verify job reported: its messages, the Director's report, and what the catalog has of the
-//! job.
+//! job, in lines that are the same on each machine.
 
-use bed::{CHANCES_OF_A_CHECK, FileRow, JobResult, NAMES_AND_TIMES, leave_out};
+use std::path::PathBuf;
+
+use bed::{CHANCES_OF_A_CHECK, FileRow, JobResult, LStat, NAMES_AND_TIMES, leave_out};
 
 use crate::row::{Phase, Row};
 
 /// What depends on how far the Storage Daemon was when its connection closed.
 const OF_A_BROKEN_SESSION: [&str; 4] = ["sd: ", "report SD ", "report Non-fatal FD errors", "errors "];
 
-/// What the catalog keeps of a file.
+/// What the catalog keeps of a file. Inodes, blocks and the sizes of directories belong to the file
+/// system; that they are those of the disk, the suite of compliance shows.
 pub(crate) fn kept(file: &FileRow) -> String {
-    let [path, lstat, digest] = [&file.path, &file.lstat, &file.digest].map(|bytes| bytes.escape_ascii().to_string());
-    format!("kept {} {path} {lstat} {digest}", file.file_index)
+    let [path, digest] = [&file.path, &file.digest].map(|bytes| bytes.escape_ascii().to_string());
+    let numbers = LStat::numbers(&file.lstat).unwrap_or_default();
+    let of_the_disk = if path.ends_with('/') { &[0, 1, 3, 7, 8, 9, 12][..] } else { &[0, 1, 8, 9, 12] };
+    let rest = numbers.iter().enumerate().filter(|(field, _)| !of_the_disk.contains(field)).map(|(_, number)| number);
+    format!("{path}: kept {:?} {digest}", rest.collect::<Vec<_>>())
 }
 
-/// Everything that should be the same for the two jobs.
+/// The files that were not looked at in the order in which a walk meets them: directories at their
+/// begin and at their end.
+pub(crate) fn out_of_order(lines: &[String], met: &[PathBuf]) -> Vec<String> {
+    let met: Vec<_> = met.iter().map(|path| path.display().to_string()).collect();
+    let mut at = 0;
+    let mut told = Vec::new();
+    for name in lines.iter().filter_map(|line| line.strip_prefix("fd: Veryfying: ")) {
+        match met.iter().skip(at).position(|met| met.ends_with(name.trim_end_matches('/'))) {
+            Some(next) => at += next + 1,
+            None => told.push(format!("not in the order of the walk: {name}")),
+        }
+    }
+    told
+}
+
+/// The lines in the order of the files that they are about; what is said about a file stays
+/// together.
+pub(crate) fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut file = String::new();
+    let told = |line: String| {
+        if let Some(name) = line.strip_prefix("dir: File: ") {
+            name.clone_into(&mut file);
+        }
+        if line.starts_with("dir:       ") && !line.contains('@') { format!("{file}: {line}") } else { line }
+    };
+    let mut lines: Vec<_> = lines.map(told).collect();
+    let key = |line: &str| line.split_once('@').map(|(_, name)| name.to_owned());
+    lines.sort_by_cached_key(|line| (key(line), line.clone()));
+    lines
+}
+
+/// Everything that is compared.
 ///
 /// How long a compressed record is depends on the encoder that made it. A Verify that ends at the
 /// first record that can't be unpacked closes the connection to the Storage Daemon: whether that

@@ -4,7 +4,7 @@ use std::fs::{self, File, FileTimes};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bed::{Catalog, Noise, Result, set_fixed_times};
@@ -73,6 +73,19 @@ pub(crate) fn build(source: &Path) -> Result<()> {
     set_fixed_times(source)
 }
 
+/// What a walk meets below each of the names: a directory before and behind what is in it.
+pub(crate) fn met(tops: &[PathBuf]) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    for top in tops {
+        all.push(top.clone());
+        if top.is_dir() && !top.is_symlink() {
+            all.extend(met(&fs::read_dir(top).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>()));
+            all.push(top.clone());
+        }
+    }
+    all
+}
+
 /// A file of which most is a hole.
 fn holes(path: &Path) {
     use std::os::unix::fs::FileExt as _;
@@ -110,8 +123,9 @@ pub(crate) fn tamper(source: &Path) {
     fs::create_dir(path("becomes a directory")).unwrap();
     fs::write(path("new"), b"new\n").unwrap();
     fs::create_dir(path("sub/new")).unwrap();
-    fs::remove_file(path("link")).unwrap();
-    symlink("elsewhere", path("link")).unwrap();
+    // Another inode, since the one before it is still there.
+    symlink("elsewhere", path("link elsewhere")).unwrap();
+    fs::rename(path("link elsewhere"), path("link")).unwrap();
     for directory in ["becomes a directory", "sub/new", "sub", "."] {
         set_times(&path(directory), saved, modified);
     }
