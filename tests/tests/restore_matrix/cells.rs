@@ -424,23 +424,6 @@ pub(crate) fn set_time(path: &Path, modified: i64) {
     utimensat(AT_FDCWD, path, &atime, &mtime, UtimensatFlags::NoFollowSymlink).unwrap();
 }
 
-/// Gives everything that was changed between two times one time, that two runs can be compared.
-pub(crate) fn level_times(top: &Path, between: (i64, i64)) {
-    use std::os::unix::fs::MetadataExt as _;
-    const LEVEL: (i64, i64) = (4_000_000_000, 0);
-    let status = fs::symlink_metadata(top).unwrap();
-    if status.is_dir() {
-        for entry in fs::read_dir(top).unwrap() {
-            level_times(&entry.unwrap().path(), between);
-        }
-    }
-    let level = |time: (i64, i64)| if (between.0..=between.1).contains(&time.0) { LEVEL } else { time };
-    let (atime, mtime) = (level((status.atime(), status.atime_nsec())), level((status.mtime(), status.mtime_nsec())));
-    let spec = |time: (i64, i64)| TimeSpec::new(time.0, time.1);
-    // What is on a read-only mount was not changed.
-    let _ = utimensat(AT_FDCWD, top, &spec(atime), &spec(mtime), UtimensatFlags::NoFollowSymlink);
-}
-
 /// An access list with a named user and a mask, in the kernel's form.
 fn acl() -> Vec<u8> {
     let entries: [(u16, u16, u32); 5] =

@@ -14,17 +14,17 @@ pub(crate) struct Documented {
 pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented {
         rows: "form in-place-regex-to-nothing",
-        found: &["test says Warning: File bare not restored: the name has no directory."],
+        found: &["ours: Warning: File bare not restored: the name has no directory."],
         text: "A file whose name has no directory after `regexwhere` is not restored, and no message says so.",
     },
     Documented {
         rows: "form where-dots",
-        found: &["a/b: missing on the right"],
+        found: &["only of stock: a/b: "],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
     Documented {
         rows: "* immutable directory",
-        found: &["stock says Warning: bxattr_linux.c:298 setxattr error on file", "attribute \"user.saved\": ERR="],
+        found: &["stock: Warning: bxattr_linux.c:298 setxattr error on file", "attribute \"user.saved\": ERR="],
         text: ATTRIBUTES,
     },
     // The summary counts what was not set.

@@ -145,10 +145,10 @@ pub(crate) fn resources(bed: &Path) -> Vec<String> {
         "Job {".to_owned(),
         "Name = restore-prelinks".to_owned(),
         "Type = Restore".to_owned(),
-        "Client = reference-fd".to_owned(),
+        "Client = test-fd".to_owned(),
         "FileSet = forms".to_owned(),
-        "Storage = reference".to_owned(),
-        "Pool = reference".to_owned(),
+        "Storage = test".to_owned(),
+        "Pool = test".to_owned(),
         "Messages = Standard".to_owned(),
         format!("Where = \"{}\"", bed.join("restored").display()),
         "Prefix Links = yes".to_owned(),
@@ -157,7 +157,7 @@ pub(crate) fn resources(bed: &Path) -> Vec<String> {
     ]
 }
 
-/// All of them.
+/// All of them. What an expression finds is in the tree, not in the path that leads to the bed.
 pub(crate) fn rows() -> Vec<Form> {
     let mut rows = vec![
         form("where", "where=@"),
@@ -182,14 +182,14 @@ pub(crate) fn rows() -> Vec<Form> {
         form("regex-groups", "regexwhere=|^SRC/(.*)|@/$1-\\1|"),
         form("regex-whole", "regexwhere=|^SRC/(.*)|@/$1|,|File|[$0]|"),
         form("regex-mtime", "regexwhere=!^SRC!@/at-$m!"),
-        form("regex-longest", "regexwhere=!^SRC!@!,!F|Fil|File.t!long!"),
-        form("regex-optional-group", "regexwhere=!^SRC!@!,!e(x)?!E$1e!"),
-        form("regex-twice-the-same", "regexwhere=!^SRC!@!,!([^/])[^/]*\\1!$1-$0!"),
-        form("regex-second-broken", "regexwhere=!^SRC!@/p!,@bad@x@"),
+        form("regex-longest", "regexwhere=!^SRC!@!,!/F|/Fil|/File.t!/long!"),
+        form("regex-optional-group", "regexwhere=!^SRC!@!,!File(x)?!E$1e!"),
+        form("regex-twice-the-same", "regexwhere=!^SRC!@!,!(o)[^/]*\\1!$1-$0!"),
+        form("regex-second-broken", "regexwhere=!^SRC!@/p!,!(!x!"),
         form("regex-broken", "regexwhere=!(!x!"),
         form("regex-unfinished", "regexwhere=!^!@"),
         form("regex-to-one-name", "regexwhere=!^SRC/.*[^/]$!@/one!,!^SRC!@!"),
-        form("regex-global", "regexwhere=!^SRC!@!,!e!E!g"),
+        form("regex-global", "regexwhere=!^SRC!@!,!d[ie][er]!D!g"),
         form("regex-below-link", "regexwhere=!^SRC!@/link!").on(Ground::Link),
         form("strip-prefix", "strip_prefix=SRC add_prefix=@"),
         form("add-prefix", "add_prefix=@"),

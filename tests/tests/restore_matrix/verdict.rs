@@ -1,11 +1,11 @@
-//! Compares what two daemons made of the same restore, and says what came out.
+//! Compares what a restore made with what the stock daemon made of it, and says what came out.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{JobResult, Result, TreeRules, compare_trees};
+use bed::{JobResult, Result, StockRecord, TreeRules, tree_lines};
 
 use crate::cells::{Kind, Situation};
 use crate::documented;
@@ -14,20 +14,30 @@ use crate::documented;
 const REPORT: [&str; 6] =
     ["Files Restored", "Bytes Restored", "Files Expected", "FD Errors", "FD termination status", "Termination"];
 
-/// What one daemon did.
+/// What the daemon did.
 pub(crate) struct Side {
-    pub(crate) client: String,
+    pub(crate) client: &'static str,
+    /// Where it was told to restore to.
     pub(crate) to: PathBuf,
+    /// What is looked at.
     pub(crate) top: PathBuf,
+    /// What was saved.
+    pub(crate) source: PathBuf,
     pub(crate) job: JobResult,
 }
 
 impl Side {
-    /// The daemon's messages, with `@` for its own place.
+    /// A line with `@` for its own place, `SRC` for what was saved, and `BED` for the bed's folder.
+    fn plain(&self, line: &str) -> String {
+        let source = self.source.display().to_string();
+        let folder = self.source.ancestors().nth(2).map_or(String::new(), |folder| folder.display().to_string());
+        let line = line.replace(&self.to.display().to_string(), "@").replace(&source, "SRC");
+        line.replace(source.trim_start_matches('/'), "SRC").replace(&folder, "BED").replace(self.client, "CLIENT")
+    }
+
+    /// The daemon's messages.
     fn messages(&self) -> Vec<String> {
-        let to = self.to.display().to_string();
-        let clean = |text: String| text.replace(&to, "@").replace(&self.client, "CLIENT");
-        self.job.messages_of(&format!("{}-fd", self.client)).into_iter().map(clean).collect()
+        self.job.messages_of(&format!("{}-fd", self.client)).iter().map(|line| self.plain(line)).collect()
     }
 
     fn report(&self) -> Vec<String> {
@@ -37,31 +47,41 @@ impl Side {
         lines.push(format!("status {}", self.job.row.status));
         lines
     }
+
+    /// What is at a place, without the directories that only lead to where the tree was.
+    fn tree(&self, place: &Path) -> Result<Vec<String>> {
+        if fs::symlink_metadata(place).is_err() {
+            return Ok(vec!["there is nothing".to_owned()]);
+        }
+        let above: Vec<_> = self.source.strip_prefix("/").unwrap_or(&self.source).ancestors().skip(1).collect();
+        let leads = |line: &str| {
+            let path = Path::new(line.split(": ").next().unwrap_or_default());
+            above.iter().any(|above| !above.as_os_str().is_empty() && path.ends_with(above))
+        };
+        let lines = tree_lines(place, TreeRules::EXACT)?;
+        Ok(lines.iter().filter(|line| !leads(line)).map(|line| self.plain(line)).collect())
+    }
 }
 
 /// The rows and their verdicts.
 pub(crate) struct Table {
-    both_stock: bool,
+    record: StockRecord,
+    is_stock: bool,
     rows: BTreeMap<String, Vec<String>>,
 }
 
 impl Table {
-    pub(crate) fn new(both_stock: bool) -> Self {
-        Self { both_stock, rows: BTreeMap::new() }
+    pub(crate) fn new(record: StockRecord, is_stock: bool) -> Self {
+        Self { record, is_stock, rows: BTreeMap::new() }
     }
 
-    fn add(&mut self, row: String, differences: Vec<String>) {
-        self.rows.entry(row).or_default().extend(differences);
-    }
-
-    /// The stock daemon takes its umask away while it sets attributes, and two restores at a time
-    /// can lose it for good: what it makes from then on without a record is writable by all users.
-    /// `lost` says of which side that was seen.
-    pub(crate) fn forgive_lost_umasks(&mut self, lost: [bool; 2]) {
-        let excuses = ["mode 0777 against 0755", "mode 0755 against 0777"];
-        for differences in self.rows.values_mut() {
-            differences.retain(|text| !excuses.iter().zip(lost).any(|(excuse, lost)| lost && text.ends_with(excuse)));
+    /// Compares the parts of a row.
+    fn add(&mut self, row: &str, parts: [(&str, Vec<String>); 2]) -> Result<()> {
+        for (part, lines) in parts {
+            let differences = self.record.differences(row, part, row, &lines)?;
+            self.rows.entry(row.to_owned()).or_default().extend(differences);
         }
+        Ok(())
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -78,7 +98,7 @@ impl Table {
 
     /// `=` equal, `d` different as documented, `!` wrong.
     fn mark(&self, name: &str, found: &[String]) -> char {
-        let documented = documented::of_row(name).filter(|_| !self.both_stock);
+        let documented = documented::of_row(name).filter(|_| !self.is_stock);
         match documented {
             None if found.is_empty() => '=',
             Some(documented) => {
@@ -130,38 +150,12 @@ impl fmt::Display for Table {
     }
 }
 
-/// Compares two trees of which either may be missing.
-fn compare_places(left: &Path, right: &Path) -> Result<Vec<String>> {
-    let exists = |path: &Path| fs::symlink_metadata(path).is_ok();
-    match (exists(left), exists(right)) {
-        (true, true) => compare_trees(left, right, TreeRules::EXACT),
-        (false, false) => Ok(Vec::new()),
-        (left, right) => Ok(vec![format!("exists: {left} against {right}")]),
-    }
-}
-
-/// The differences between two lists of lines, in their order.
-fn compare_lines(left: &[String], right: &[String]) -> Vec<String> {
-    if left == right {
-        return Vec::new();
-    }
-    let only = |side: &str, mine: &[String], theirs: &[String]| -> Vec<String> {
-        mine.iter().filter(|line| !theirs.contains(line)).map(|line| format!("{side} says {line}")).collect()
-    };
-    let mut told = only("stock", left, right);
-    told.extend(only("test", right, left));
-    if told.is_empty() {
-        told.push(format!("the same lines in another order or number: {left:#?} against {right:#?}"));
-    }
-    told
-}
-
 /// Sorts messages by the cell that they are about; what is about none is under an empty name.
 fn by_cell(side: &Side) -> BTreeMap<String, Vec<String>> {
     let mut cells: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in side.messages() {
         let mut cell = String::new();
-        if let Some((_, rest)) = line.split_once("/source/cells/") {
+        if let Some((_, rest)) = line.split_once("SRC/") {
             let mut words = rest.split(['/', ' ', ':']);
             let (situation, kind) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             let known = Situation::ALL.iter().any(|known| known.name() == situation);
@@ -174,43 +168,30 @@ fn by_cell(side: &Side) -> BTreeMap<String, Vec<String>> {
     cells
 }
 
-/// Compares the restores of all cells in one replace mode.
-pub(crate) fn compare_cells(mode: &str, sides: &[Side], table: &mut Table) -> Result<()> {
-    let [left, right] = sides else { return Ok(()) };
-    let (told_left, told_right) = (by_cell(left), by_cell(right));
-    let lines = |told: &BTreeMap<String, Vec<String>>, cell: &str| told.get(cell).cloned().unwrap_or_default();
+/// Compares the restore of all cells in one replace mode.
+pub(crate) fn compare_cells(mode: &str, side: &Side, table: &mut Table) -> Result<()> {
+    let mut told = by_cell(side);
     for situation in Situation::ALL {
         for kind in Kind::ALL {
-            let place = |side: &Side| side.top.join(situation.name()).join(kind.name());
             let cell = format!("{} {}", situation.name(), kind.name());
-            let mut found = compare_places(&place(left), &place(right))?;
-            found.extend(compare_lines(&lines(&told_left, &cell), &lines(&told_right, &cell)));
-            table.add(format!("{mode} {cell}"), found);
+            let tree = side.tree(&side.top.join(situation.name()).join(kind.name()))?;
+            let said = told.remove(&cell).unwrap_or_default();
+            table.add(&format!("{mode} {cell}"), [("tree", tree), ("messages", said)])?;
         }
     }
-    let mut rest = compare_lines(&lines(&told_left, ""), &lines(&told_right, ""));
-    rest.extend(compare_lines(&left.report(), &right.report()));
-    // Around the cells there are only the directories themselves.
-    let outside =
-        |text: &String| !text.contains('/') || text.split(['/', ':']).nth(1).is_some_and(|part| part.starts_with(' '));
-    rest.extend(compare_places(&left.top, &right.top)?.into_iter().filter(outside));
-    table.add(format!("{mode} job"), rest);
-    Ok(())
+    let mut said = told.remove("").unwrap_or_default();
+    said.extend(side.report());
+    // What is around the cells.
+    let is_around = |line: &String| {
+        let path = line.split(": ").next().unwrap_or_default();
+        path.split('/').nth(1).is_none_or(|cell| Kind::ALL.iter().all(|kind| kind.name() != cell))
+    };
+    let around = side.tree(&side.top)?.into_iter().filter(is_around).collect();
+    table.add(&format!("{mode} job"), [("tree", around), ("messages", said)])
 }
 
-/// Compares the restores of one form of names.
-pub(crate) fn compare_form(name: &str, sides: &[Side], table: &mut Table) -> Result<()> {
-    let [left, right] = sides else { return Ok(()) };
-    let mut found = compare_lines(&left.messages(), &right.messages());
-    found.extend(compare_lines(&left.report(), &right.report()));
-    let anywhere =
-        |text: String| sides.iter().fold(text, |text, side| text.replace(&side.to.display().to_string(), "@"));
-    // Links that lead into their own tree lead to two places.
-    let real = |text: &String| {
-        let targets = text.split_once(" target ").and_then(|(_, targets)| targets.split_once(" against "));
-        targets.is_none_or(|(one, other)| one != other)
-    };
-    found.extend(compare_places(&left.top, &right.top)?.into_iter().map(anywhere).filter(real));
-    table.add(format!("form {name}"), found);
-    Ok(())
+/// Compares the restore of one form of names.
+pub(crate) fn compare_form(name: &str, side: &Side, table: &mut Table) -> Result<()> {
+    let said = [side.messages(), side.report()].concat();
+    table.add(&format!("form {name}"), [("tree", side.tree(&side.top)?), ("messages", said)])
 }
