@@ -170,6 +170,15 @@ fn records(bed: &Bed, job: &JobResult, client: &str) -> Result<Vec<String>> {
     Ok(joined.iter().map(shown).map(without_now).collect())
 }
 
+/// An `LStat` without the time of access, which changes when a file of the tree is read.
+fn without_atime(lstat: &[u8]) -> Vec<u8> {
+    let mut numbers: Vec<&[u8]> = lstat.split(|&byte| byte == b' ').collect();
+    if numbers.len() == 16 {
+        numbers[10] = b"-";
+    }
+    numbers.join(&b' ')
+}
+
 /// A record as a line, without the byte at the end of an object that the stock daemon leaves to
 /// chance.
 fn shown(record: &bed::Record) -> String {
@@ -208,7 +217,10 @@ fn parts(bed: &Bed, row: &Row, job: &JobResult) -> Result<Parts> {
     ];
     if job.row.status == 'T' {
         parts.push(("records", records(bed, job, &client)?));
-        parts.push(("catalog", told::catalog(bed.catalog(), job.row.id)?.into_iter().map(without_now).collect()));
+        parts.push((
+            "catalog",
+            told::catalog(bed.catalog(), job.row.id, without_atime)?.into_iter().map(without_now).collect(),
+        ));
         parts.push(("report", report(row, job)));
     }
     Ok(parts)

@@ -6,11 +6,11 @@ use std::path::Path;
 
 use bed::peer::{Peer, hello, key_of_password};
 use bed::{
-    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, build_plugin,
-    line_differences, wait_for,
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Memory, PATIENCE, Plugins, Result, StockRecord,
+    build_plugin, in_order_of_names, wait_for,
 };
 
-use crate::stage::NAMES;
+use crate::stage::NAME;
 use crate::told;
 
 /// Files of a Plugin Directory and the macros that spoil them.
@@ -82,24 +82,24 @@ fn told(bed: &mut Bed, name: &str) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Says what differs between the starts of both daemons.
+/// Says what differs from the start of the stock daemon.
 pub(crate) fn differences() -> Result<Vec<String>> {
-    let daemons = [Fd::Stock, Fd::under_test()?];
-    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
-    let mut options = BedOptions::new("plugin-loads", clients)?;
+    let mut options = BedOptions::new("plugin-loads", [ClientOptions::new(Fd::under_test()?).named(NAME)])?;
     options.tls_psk = false;
     let (plugins, elsewhere) = (options.folder.make("plugins")?, options.folder.make("elsewhere")?);
+    // Loaded in the same order everywhere.
+    let _memory = Memory::mount(&plugins)?;
     fill(&plugins, &elsewhere)?;
-    for client in &mut options.clients {
-        let trace = options.folder.make(&format!("work/{}/trace", client.name))?;
-        client.plugins = Plugins::In(plugins.clone());
-        client.settings.push("plugins.bpipe = \"off\"".to_owned());
-        client.messages.push("Append = @WORK@/all.log = all".to_owned());
-        client.environment.push(("PLUGIN_TRACE".to_owned(), trace.to_string_lossy().into_owned()));
-    }
+    in_order_of_names(&plugins)?;
+    let trace = options.folder.make(&format!("work/{NAME}/trace"))?;
+    let client = &mut options.clients[0];
+    client.plugins = Plugins::In(plugins.clone());
+    client.settings.push("plugins.bpipe = \"off\"".to_owned());
+    client.messages.push("Append = @WORK@/all.log = all".to_owned());
+    client.environment.push(("PLUGIN_TRACE".to_owned(), trace.to_string_lossy().into_owned()));
     let mut bed = Bed::prepare(options)?;
-    let [stock, ours] = [told(&mut bed, NAMES[0])?, told(&mut bed, NAMES[1])?];
-    assert!(stock.iter().filter(|line| line.contains("Loaded plugin")).count() == 3, "{stock:#?}");
-    crate::stage::keep("loads", &[&stock, &ours]);
-    Ok(line_differences("loads", &stock, &ours))
+    let lines = told(&mut bed, NAME)?;
+    assert!(lines.iter().filter(|line| line.contains("Loaded plugin")).count() == 3, "{lines:#?}");
+    let input = format!("{BAD:?}");
+    crate::stage::differences(&StockRecord::open("plugins")?, &bed, "loads", &input, vec![("lines", lines)])
 }

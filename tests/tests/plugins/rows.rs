@@ -133,7 +133,7 @@ const UNTRUE: [&str; 1] = [
 /// For the verify plugin: files of each type, and each of its answers that leave the job going on.
 const VERIFIED: &str = "tp:reg=/@v/a.virus,data=x;dir=/@v/d/,link=/@v/d/,noread;empty=/@v/empty;object=o,data=x,type=27;pluginobject=p,path=/@v/p;reg=/@v/b.nostart,data=x;reg=/@v/c.noopen,data=x;reg=/@v/d.openrc,data=x;reg=/@v/e.virus,size=200000;reg=/@v/offsets,size=3000,block=1000,offsets=100000;raw=/@v/raw,data=x;reg=/@v/meta,data=x,blob=m,acl=a;reg=/@v/last,data=x,event=7/of/backup";
 
-/// What is saved with both daemons.
+/// What is saved.
 pub(crate) fn backups() -> Vec<Row> {
     let md5 = ["Signature = MD5"];
     vec![
@@ -191,15 +191,15 @@ pub(crate) fn backups() -> Vec<Row> {
     ]
 }
 
-/// A restore of what each daemon saved.
+/// A restore of what was saved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Restore {
     /// Which row's backup, and of which level.
     pub(crate) row: &'static str,
     pub(crate) level: &'static str,
-    /// The ends of the names of the clients that restore it; see [`crate::stage::NAMES`].
+    /// The ends of the names of the clients that restore it; see [`crate::stage::NAME`].
     pub(crate) onto: &'static str,
-    /// Each restores what the other one saved.
+    /// Beside the stock daemon each restores what the other one saved.
     pub(crate) is_crossed: bool,
     /// Switches of the plugins.
     pub(crate) switches: &'static [&'static str],
@@ -208,8 +208,7 @@ pub(crate) struct Restore {
 impl Restore {
     /// A name of its own.
     pub(crate) fn label(&self) -> String {
-        let crossed = if self.is_crossed { "-crossed" } else { "" };
-        format!("{}{}{crossed}{}", self.row, self.onto, self.switches.join("").replace('.', "-"))
+        format!("{}{}{}", self.row, self.onto, self.switches.join("").replace('.', "-"))
     }
 }
 

@@ -1,35 +1,41 @@
-//! A bed with both daemons and the test plugins.
+//! A bed with the daemon under test and the test plugins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Plugins, Result, build_plugin, line_differences,
-    set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Memory, Plugins, Result, StockRecord, build_plugin,
+    in_order_of_names, line_differences, set_fixed_times,
 };
 
 use crate::rows::{Restore, Row};
 use crate::told;
 
-/// The clients' names: as long as each other, so that lengths are the same. With `-opt` behind they
-/// are those of clients that have only the option plugin, with `-bare` those without any.
-pub(crate) const NAMES: [&str; 2] = ["refer", "under"];
+/// The client under test, and the stock daemon beside it where each restores what the other saved;
+/// as long as each other, so that lengths are the same. With `-opt` behind they are those of
+/// clients that have only the option plugin, with `-bare` those without any.
+pub(crate) const NAME: &str = "under";
+pub(crate) const OTHER: &str = "refer";
+
+/// What is compared of a job, part by part.
+type Parts = Vec<(&'static str, Vec<String>)>;
 
 pub(crate) struct Stage {
+    // Unmounted before the folder of the bed goes. In it directories are read in the same order
+    // everywhere.
+    _memory: [Memory; 2],
     pub(crate) bed: Bed,
     rows: Vec<Row>,
 }
 
 impl Stage {
-    /// Builds the plugins and raises the bed.
-    pub(crate) fn set(rows: &[Row]) -> Result<Self> {
-        let daemons = [Fd::Stock, Fd::under_test()?];
-        let clients = ["", "-opt", "-bare"].map(|end| {
-            daemons.into_iter().zip(NAMES).map(move |(fd, name)| ClientOptions::new(fd).named(&format!("{name}{end}")))
-        });
+    /// Builds the plugins and raises the bed with these daemons.
+    pub(crate) fn set(rows: &[Row], daemons: &[(Fd, &str)]) -> Result<Self> {
+        let clients = ["", "-opt", "-bare"]
+            .map(|end| daemons.iter().map(move |(fd, name)| ClientOptions::new(*fd).named(&format!("{name}{end}"))));
         let mut options = BedOptions::new("test-plugins", clients.into_iter().flatten())?;
         options.every_message = true;
-        let plugins = plugins_in(&options.folder)?;
+        let (plugins, of_plugins) = plugins_in(&options.folder)?;
         let (only_opt, bare) = (options.folder.make("plugins-opt")?, options.folder.make("plugins-bare")?);
         fs::copy(plugins.join("opt-fd.so"), only_opt.join("opt-fd.so")).unwrap();
         for client in &mut options.clients {
@@ -43,11 +49,11 @@ impl Stage {
             options.folder.make(&format!("work/{}/trace", client.name))?;
         }
         let tree = options.source()?;
-        plant(&tree)?;
+        let of_tree = plant(&tree)?;
         let here = |line: &String| line.replace("TREE", &tree.to_string_lossy());
         let set = |row: &Row| FileSet { name: row.name.to_owned(), lines: row.lines.iter().map(here).collect() };
         options.file_sets = rows.iter().map(set).collect();
-        for (row, name) in rows.iter().flat_map(|row| NAMES.map(|name| (row, name))) {
+        for (row, (_, name)) in rows.iter().flat_map(|row| daemons.iter().map(move |daemon| (row, daemon))) {
             let accurate = if row.is_accurate { "yes" } else { "no" };
             options.director_resources.push(format!(
                 "Job {{\nName = \"{name}-{row}\"\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = \"{row}\"\n\
@@ -64,159 +70,151 @@ impl Stage {
                 )
             }));
         }
-        Ok(Self { bed: Bed::start(options)?, rows: rows.to_vec() })
+        Ok(Self { _memory: [of_plugins, of_tree], bed: Bed::start(options)?, rows: rows.to_vec() })
     }
 
-    /// Runs all rows that have this level with both daemons, all at once.
-    pub(crate) fn run_all(&self, level: &str) -> Result<Vec<(&Row, [JobResult; 2])>> {
+    /// Has a daemon run all rows that have this level, all at once.
+    pub(crate) fn run_all(&self, name: &str, level: &str) -> Result<Vec<(&Row, JobResult)>> {
         let rows: Vec<_> = self.rows.iter().filter(|row| row.levels.contains(&level)).collect();
-        let command = |row: &&Row| NAMES.map(|name| format!("run job={name}-{} level={level} yes", row.name));
-        let jobs = self.bed.queue_all(&rows.iter().flat_map(command).collect::<Vec<_>>())?;
+        let command = |row: &&Row| format!("run job={name}-{} level={level} yes", row.name);
+        let jobs = self.bed.queue_all(&rows.iter().map(command).collect::<Vec<_>>())?;
         self.bed.wait_for_reports(&jobs)?;
-        let pairs = rows.into_iter().zip(jobs.chunks(2));
-        pairs.map(|(row, pair)| Ok((row, [self.bed.result(pair[0])?, self.bed.result(pair[1])?]))).collect()
+        rows.into_iter().zip(jobs).map(|(row, job)| Ok((row, self.bed.result(job)?))).collect()
     }
 
-    /// Restores what both daemons saved in these jobs, and says by which client and where to.
-    fn restore(&self, restore: &Restore, backups: &[JobResult; 2]) -> Result<[(String, JobResult, PathBuf); 2]> {
-        let label = restore.label();
-        let clients = NAMES.map(|name| format!("{name}{}", restore.onto));
-        let places = [0, 1].map(|side| self.bed.folder().join(format!("restored-{label}-{side}")));
-        let command = |side: usize| {
-            let saved = side ^ usize::from(restore.is_crossed);
-            bed::Restore {
-                job: backups[saved].row.id,
-                from: NAMES[saved],
-                onto: &clients[side],
-                to: &places[side],
-                replace: "always",
-            }
-            .command()
-        };
-        let switches = || {
-            let each = restore.switches.iter().flat_map(|switch| clients.iter().map(move |client| (client, switch)));
-            each.map(|(client, switch)| self.bed.folder().join("work").join(client).join("trace").join(switch))
-        };
-        switches().for_each(|switch| fs::write(switch, "").unwrap());
-        let jobs = self.bed.queue_all(&[command(0), command(1)])?;
-        self.bed.wait_for_reports(&jobs)?;
-        switches().for_each(|switch| fs::remove_file(switch).unwrap());
-        let ran = [self.bed.result(jobs[0])?, self.bed.result(jobs[1])?];
-        let mut sides = clients.into_iter().zip(ran).zip(places).map(|((client, job), place)| (client, job, place));
-        Ok([sides.next().unwrap(), sides.next().unwrap()])
-    }
-
-    /// Restores what both daemons saved in these jobs, and says what differs.
-    pub(crate) fn differences_of_restores(&self, restore: &Restore, backups: &[JobResult; 2]) -> Result<Vec<String>> {
-        let mut sides = Vec::new();
-        for (side, (name, job, place)) in self.restore(restore, backups)?.into_iter().enumerate() {
-            let saved = backups[side ^ usize::from(restore.is_crossed)].row.id;
-            let shown = |lines: Vec<String>| {
-                let plain = |line: String| {
-                    line.replace(&*place.to_string_lossy(), "WHERE").replace(&format!("job={saved} "), "job=SAVED ")
-                };
-                lines.into_iter().map(plain).collect::<Vec<_>>()
+    /// Restores what a daemon has saved with a daemon, and says what came of it.
+    pub(crate) fn restore(&self, restore: &Restore, backup: &JobResult, from: &str, onto: &str) -> Result<Parts> {
+        let name = format!("{onto}{}", restore.onto);
+        let place = self.bed.folder().join(format!("restored-{}-{from}-{onto}", restore.label()));
+        let trace = self.bed.folder().join("work").join(&name).join("trace");
+        let switches: Vec<_> = restore.switches.iter().map(|switch| trace.join(switch)).collect();
+        for switch in &switches {
+            fs::write(switch, "").unwrap();
+        }
+        let saved = backup.row.id;
+        let job = self.bed.restore(&bed::Restore { job: saved, from, onto: &name, to: &place, replace: "always" })?;
+        for switch in &switches {
+            fs::remove_file(switch).unwrap();
+        }
+        let shown = |lines: Vec<String>| {
+            let plain = |line: String| {
+                line.replace(&*place.to_string_lossy(), "WHERE").replace(&format!("job={saved} "), "job=SAVED ")
             };
-            let mut trace = told::plain_trace(&self.trace(&name, job.row.id), job.row.id, &name);
-            if restore.row == "restored-metadata" {
-                // The stock daemon ends the file between two plugins' event 6.
-                trace.sort();
-            }
-            sides.push(vec![
-                shown(told::messages(&job, &name)),
-                shown(trace),
-                told::tree(&place),
-                told::report_of_restore(&job),
-            ]);
+            lines.into_iter().map(plain).collect::<Vec<_>>()
+        };
+        let mut trace = told::plain_trace(&self.trace(&name, job.row.id), job.row.id, &name);
+        if restore.row == "restored-metadata" {
+            // The stock daemon ends the file between two plugins' event 6.
+            trace.sort();
         }
-        let what = format!("restore {}", restore.label());
-        Ok(differences(&what, &["messages", "trace", "tree", "report"], &sides))
+        Ok(vec![
+            ("messages", shown(told::messages(&job, &name))),
+            ("trace", shown(trace)),
+            ("tree", self.tree(&place)),
+            ("report", told::report_of_restore(&job)),
+        ])
     }
 
-    /// Verifies the data of each row that wants it, and says what differs.
-    pub(crate) fn differences_of_verifies(&self) -> Result<Vec<String>> {
-        let mut wrong = Vec::new();
-        for row in self.rows.iter().filter(|row| row.verify.is_some()) {
-            let commands = NAMES.map(|name| format!("run job=verify-{name}-{} yes", row.name));
-            let jobs = self.bed.queue_all(&commands)?;
-            self.bed.wait_for_reports(&jobs)?;
-            let mut sides = Vec::new();
-            for (name, job) in NAMES.iter().zip(jobs) {
-                let job = self.bed.result(job)?;
-                let trace = told::plain_trace(&self.trace(name, job.row.id), job.row.id, name);
-                let rows = told::catalog(self.bed.catalog(), job.row.id)?;
-                sides.push(vec![told::messages(&job, name), trace, rows, told::report_of_verify(&job)]);
-            }
-            let parts = ["messages", "trace", "catalog", "report"];
-            wrong.extend(differences(&format!("verify {}", row.name), &parts, &sides));
-        }
-        Ok(wrong)
+    /// What was restored to a place, without the directories that only lead to the tree.
+    fn tree(&self, place: &Path) -> Vec<String> {
+        let tree = self.bed.folder().join("source");
+        let tree = tree.strip_prefix("/").unwrap_or(&tree);
+        let leads =
+            |line: &String| tree.ancestors().skip(1).any(|above| line.starts_with(&format!("{} ", above.display())));
+        let lines = told::tree(place).into_iter().filter(|line| !leads(line));
+        lines.map(|line| line.replace(&tree.display().to_string(), "TREE")).collect()
+    }
+
+    /// Verifies the data of each row that wants it.
+    pub(crate) fn verify_all(&self) -> Result<Vec<(&Row, Parts)>> {
+        let verify = |row| {
+            let row: &Row = row;
+            let job = self.bed.run(&format!("run job=verify-{NAME}-{} yes", row.name))?;
+            let trace = told::plain_trace(&self.trace(NAME, job.row.id), job.row.id, NAME);
+            let catalog = told::catalog(self.bed.catalog(), job.row.id, told::numbers)?;
+            let (messages, report) = (told::messages(&job, NAME), told::report_of_verify(&job));
+            Ok((row, vec![("messages", messages), ("trace", trace), ("catalog", catalog), ("report", report)]))
+        };
+        self.rows.iter().filter(|row| row.verify.is_some()).map(verify).collect()
     }
 
     /// The trace of a job's plugins.
-    pub(crate) fn trace(&self, name: &str, job: u32) -> Vec<String> {
+    fn trace(&self, name: &str, job: u32) -> Vec<String> {
         let path: PathBuf = self.bed.folder().join("work").join(name).join(format!("trace/job-{job}"));
         let text = fs::read(path).unwrap_or_default();
         String::from_utf8_lossy(&text).lines().map(ToOwned::to_owned).collect()
     }
 
-    /// What differs between a backup by the stock daemon and the same one by the other.
-    pub(crate) fn differences(&self, what: &str, jobs: &[JobResult; 2]) -> Result<Vec<String>> {
-        let mut sides = Vec::new();
-        for (name, job) in NAMES.iter().zip(jobs) {
-            let trace = told::plain_trace(&self.trace(name, job.row.id), job.row.id, name);
-            let records = told::records(self.bed.records(&job.row, name))?;
-            let rows = told::catalog(self.bed.catalog(), job.row.id)?;
-            sides.push(vec![told::messages(job, name), trace, records, rows, told::report(job)]);
-        }
+    /// What a backup left.
+    pub(crate) fn parts(&self, row: &Row, job: &JobResult) -> Result<Parts> {
+        let mut messages = told::messages(job, NAME);
+        let mut trace = told::plain_trace(&self.trace(NAME, job.row.id), job.row.id, NAME);
+        let mut records = told::records(self.bed.records(&job.row, NAME))?;
         // Of a job that failed it is chance what the Storage Daemon still wrote, and how far a
         // plugin had come: ours calls it ahead of what is sent, and not again after a failure.
-        if jobs.iter().any(|job| job.row.status != 'T') {
-            let has_none = sides.iter().any(|side| side[2] == ["no records"]);
-            for side in &mut sides {
-                side[0].sort();
-                let late = [" startBackupFile ", " checkStream ", " endBackupFile "];
-                side[1].retain(|line| !late.iter().any(|call| line.contains(call)));
-                if has_none {
-                    side[2].clear();
-                }
-            }
+        if job.row.status != 'T' {
+            messages.sort();
+            let late = [" startBackupFile ", " checkStream ", " endBackupFile "];
+            trace.retain(|line| !late.iter().any(|call| line.contains(call)));
+            records.clear();
         }
-        let names = ["messages", "trace", "records", "catalog", "report"];
+        let mut parts = vec![("messages", messages)];
         // A documented difference: here the files go on.
-        let compared = if what.starts_with("metadata-refused ") { 1 } else { names.len() };
-        Ok(differences(what, &names[..compared], &sides))
-    }
-}
-
-/// Writes what both sides said to the folder that `PLUGIN_LOGS` names.
-pub(crate) fn keep(what: &str, sides: &[&Vec<String>; 2]) {
-    if let Some(folder) = std::env::var_os("PLUGIN_LOGS") {
-        for (name, lines) in NAMES.iter().zip(sides) {
-            fs::write(Path::new(&folder).join(format!("{what}.{name}")), lines.join("\n")).unwrap();
+        if row.name != "metadata-refused" {
+            let catalog = told::catalog(self.bed.catalog(), job.row.id, told::numbers)?;
+            parts.extend([("trace", trace), ("records", records), ("catalog", catalog), ("report", told::report(job))]);
         }
+        Ok(parts)
+    }
+
+    /// What differs from the stock daemon in the parts of one job.
+    pub(crate) fn differences(&self, record: &StockRecord, what: &str, row: &Row, parts: Parts) -> Result<Vec<String>> {
+        differences(record, &self.bed, what, &row.lines.join("\n"), parts)
+    }
+
+    pub(crate) fn row(&self, name: &str) -> &Row {
+        self.rows.iter().find(|row| row.name == name).unwrap()
     }
 }
 
-/// What differs in any part.
-pub(crate) fn differences(what: &str, parts: &[&str], sides: &[Vec<Vec<String>>]) -> Vec<String> {
-    let whole = [0, 1].map(|side: usize| sides[side].join(&"----".to_owned()));
-    keep(what, &[&whole[0], &whole[1]]);
-    let pairs = parts.iter().zip(sides[0].iter().zip(&sides[1]));
-    pairs.flat_map(|(part, (stock, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()
+/// What differs from the stock daemon in any part.
+pub(crate) fn differences(
+    record: &StockRecord,
+    bed: &Bed,
+    what: &str,
+    input: &str,
+    parts: Parts,
+) -> Result<Vec<String>> {
+    let folder = bed.folder().display().to_string();
+    let mut wrong = Vec::new();
+    for (part, lines) in parts {
+        let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
+        let told = record.differences(what, part, input, &lines)?;
+        wrong.extend(told.into_iter().map(|text| format!("{what}: {text}")));
+    }
+    Ok(wrong)
 }
 
-/// Builds the plugins, and says where they are.
-pub(crate) fn plugins_in(folder: &Folder) -> Result<PathBuf> {
+/// What differs between two restores.
+pub(crate) fn between(what: &str, stock: &Parts, ours: &Parts) -> Vec<String> {
+    let pairs = stock.iter().zip(ours);
+    pairs.flat_map(|((part, stock), (_, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()
+}
+
+/// Builds the plugins, and says where they are: where they are loaded in the same order everywhere.
+pub(crate) fn plugins_in(folder: &Folder) -> Result<(PathBuf, Memory)> {
     let plugins = folder.make("plugins")?;
+    let memory = Memory::mount(&plugins)?;
     for name in ["tp", "opt", "ver", "inc"] {
         build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
     }
-    Ok(plugins)
+    in_order_of_names(&plugins)?;
+    Ok((plugins, memory))
 }
 
-/// The files of the bed, all with fixed times.
-pub(crate) fn plant(tree: &Path) -> Result<()> {
+/// The files of the bed, all with fixed times, and read in the same order everywhere.
+pub(crate) fn plant(tree: &Path) -> Result<Memory> {
+    let memory = Memory::mount(tree)?;
     let files = [
         ("opt/a.ok", "Hello Option"),
         ("opt/b.skip", "skipped"),
@@ -252,5 +250,7 @@ pub(crate) fn plant(tree: &Path) -> Result<()> {
         set_fixed_times(&path)?;
         set_fixed_times(path.parent().unwrap())?;
     }
-    set_fixed_times(&tree.join("opt/link.ok"))
+    set_fixed_times(&tree.join("opt/link.ok"))?;
+    in_order_of_names(tree)?;
+    Ok(memory)
 }

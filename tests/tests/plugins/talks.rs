@@ -5,9 +5,11 @@ use std::fs;
 use std::path::Path;
 
 use bed::peer::{Frame, Peer, hello, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, wait_for};
+use bed::{
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, StockRecord, wait_for,
+};
 
-use crate::stage::{NAMES, plugins_in};
+use crate::stage::{NAME, plugins_in};
 use crate::told;
 
 /// What a talk waits for behind a frame.
@@ -225,54 +227,43 @@ fn trace(bed: &Bed, name: &str, job: u32) -> Result<Vec<String>> {
     Ok(told::plain_trace(&lines, job, name))
 }
 
-/// Says what differs in the talks with both daemons.
+/// Says what differs from the talks with the stock daemon.
 pub(crate) fn differences() -> Result<Vec<String>> {
-    let daemons = [Fd::Stock, Fd::under_test()?];
-    let client = |(fd, name): (Fd, &str)| {
-        let mut client = ClientOptions::new(fd).named(name);
-        client.file_daemon.push("Plugin Options = \"tp: o1=1\", \"nope: o2=2\", \"opt: o3=3\"".to_owned());
-        client
-    };
-    let mut options = BedOptions::new("plugin-talks", daemons.into_iter().zip(NAMES).map(client))?;
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("plugin-talks", [ClientOptions::new(fd).named(NAME)])?;
     options.tls_psk = false;
-    let plugins = plugins_in(&options.folder)?;
-    for client in &mut options.clients {
-        client.plugins = Plugins::In(plugins.clone());
-        client.settings.push("plugins.bpipe = \"off\"".to_owned());
-        options.folder.make(&format!("work/{}/trace", client.name))?;
-    }
+    let (plugins, _of_plugins) = plugins_in(&options.folder)?;
+    options.folder.make(&format!("work/{NAME}/trace"))?;
+    let client = &mut options.clients[0];
+    client.file_daemon.push("Plugin Options = \"tp: o1=1\", \"nope: o2=2\", \"opt: o3=3\"".to_owned());
+    client.plugins = Plugins::In(plugins);
+    client.settings.push("plugins.bpipe = \"off\"".to_owned());
     let tree = options.source()?;
-    crate::stage::plant(&tree)?;
+    let _of_tree = crate::stage::plant(&tree)?;
     let mut bed = Bed::prepare(options)?;
-    for name in NAMES {
-        bed.client(name)?.daemon().start()?;
-    }
+    bed.client(NAME)?.daemon().start()?;
+    let record = StockRecord::open("plugins")?;
     let mut wrong = Vec::new();
     for (number, talk) in (100..).zip(&talks(&tree)) {
-        let mut sides = Vec::new();
-        for name in NAMES {
-            // An estimate has no JobId.
-            let job = if talk.name.starts_with("estimate") || talk.name == "listing" { 0 } else { number };
-            let path = bed.folder().join("work").join(name).join(format!("trace/job-{job}"));
-            let _ = fs::remove_file(path);
-            let heard = session(&mut bed, name, talk, job)?;
-            sides.push(vec![heard, trace(&bed, name, job)?]);
-        }
-        if talk.name.starts_with("estimate") {
-            // How many files the stock daemon has counted so far depends on their types.
-            for line in sides.iter_mut().flat_map(|side| &mut side[1]) {
-                if line.contains(" endBackupFile ") {
-                    line.truncate(line.find(" index=").unwrap_or(line.len()));
-                }
+        // An estimate has no JobId.
+        let job = if talk.name.starts_with("estimate") || talk.name == "listing" { 0 } else { number };
+        let path = bed.folder().join("work").join(NAME).join(format!("trace/job-{job}"));
+        let _ = fs::remove_file(path);
+        let frames = session(&mut bed, NAME, talk, job)?;
+        let mut trace = trace(&bed, NAME, job)?;
+        for line in &mut trace {
+            if talk.name.starts_with("estimate") && line.contains(" endBackupFile ") {
+                // How many files the stock daemon has counted so far depends on their types.
+                line.truncate(line.find(" index=").unwrap_or(line.len()));
+            }
+            if talk.name == "file-list" && fd == Fd::Ours {
+                // The stock daemon loses the number of a delta behind a checksum (reference 07
+                // §7.3).
+                *line = line.replace("ofname=\"/@tp/x\" delta=3", "ofname=\"/@tp/x\" delta=0");
             }
         }
-        if talk.name == "file-list" && Fd::under_test()? == Fd::Ours {
-            // The stock daemon loses the number of a delta behind a checksum (reference 07 §7.3).
-            for line in &mut sides[0][1] {
-                *line = line.replace("ofname=\"/@tp/x\" delta=0", "ofname=\"/@tp/x\" delta=3");
-            }
-        }
-        wrong.extend(crate::stage::differences(talk.name, &["frames", "trace"], &sides));
+        let parts = vec![("frames", frames), ("trace", trace)];
+        wrong.extend(crate::stage::differences(&record, &bed, &format!("talk {}", talk.name), talk.name, parts)?);
     }
     Ok(wrong)
 }

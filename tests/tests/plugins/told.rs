@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, Record, Records, Result, leave_out, stream_name};
+use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, LStat, Record, Records, Result, leave_out, stream_name};
 
 /// Times since 2020 are of the job, not of a test plugin's file.
 const RECENT: u64 = 1_577_836_800;
@@ -95,15 +95,6 @@ fn without_address(line: &str) -> String {
     }
 }
 
-/// An `LStat` without the time of access, which changes when a file of the tree is read.
-fn without_atime(lstat: &[u8]) -> Vec<u8> {
-    let mut numbers: Vec<&[u8]> = lstat.split(|&byte| byte == b' ').collect();
-    if numbers.len() == 16 {
-        numbers[10] = b"-";
-    }
-    numbers.join(&b' ')
-}
-
 /// The text with `JOB` for each name of a job, as `backup.2026-11-21_02.19.56_04`.
 fn without_jobs(text: &str) -> String {
     let time = "0000-00-00_00.00.00_";
@@ -147,6 +138,14 @@ pub(crate) fn plain_trace(lines: &[String], number: u32, name: &str) -> Vec<Stri
     lines.iter().map(plain).collect()
 }
 
+/// An `LStat` without the time of access, which changes when a file of the tree is read; in decimal
+/// numbers, where chance is easier to see.
+pub(crate) fn numbers(lstat: &[u8]) -> Vec<u8> {
+    let Some(mut numbers) = LStat::numbers(lstat).filter(|numbers| numbers.len() == 16) else { return lstat.to_vec() };
+    numbers[10] = 0;
+    format!("{numbers:?}").into_bytes()
+}
+
 /// A record's data, decompressed, without bytes that the stock daemon leaves to chance.
 fn unpacked(record: &Record) -> Vec<u8> {
     let inflate = |packed: &[u8]| {
@@ -184,7 +183,7 @@ pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
         let data = unpacked(&record);
         let parts = data.split(|&byte| byte == 0);
         let has_lstat = matches!(record.stream, 1 | 37);
-        let kept: Vec<_> = parts.map(|part| if has_lstat { without_atime(part) } else { part.to_vec() }).collect();
+        let kept: Vec<_> = parts.map(|part| if has_lstat { numbers(part) } else { part.to_vec() }).collect();
         let kept = kept.join(&0);
         let shown = if kept.len() > 400 {
             format!(
@@ -205,7 +204,7 @@ pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
 }
 
 /// What the catalog holds of a job.
-pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
+pub(crate) fn catalog(catalog: &Catalog, job: u32, lstat: fn(&[u8]) -> Vec<u8>) -> Result<Vec<String>> {
     let files = catalog.files(job)?;
     let mut lines: Vec<_> = files
         .iter()
@@ -215,7 +214,7 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32) -> Result<Vec<String>> {
                 "File {} {} {} {} {}",
                 file.file_index,
                 text(&file.path),
-                text(&without_atime(&file.lstat)),
+                text(&lstat(&file.lstat)),
                 text(&file.digest),
                 file.delta_seq
             )
