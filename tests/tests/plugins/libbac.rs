@@ -6,10 +6,10 @@
 use std::fs;
 use std::net::TcpListener;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, Plugins, Result, Root, build_plugin};
+use bed::{Bed, BedOptions, ClientOptions, Fd, Plugins, Result, Root, StockRecord, build_plugin};
 
 use crate::jobs::set;
-use crate::stage::NAMES;
+use crate::stage::NAME;
 
 /// What the plugin says in the job's log, by the FileSet's name.
 const SAID: [(&str, &str); 5] = [
@@ -22,46 +22,35 @@ const SAID: [(&str, &str); 5] = [
 /// The command of the last one.
 const BPIPE: &str = "bpipe:/@bpipe/numbers:sh -c 'seq 100000; echo to standard error >&2':cat >%w/numbers";
 
-/// What is wrong with the jobs of both daemons.
+/// What is wrong with the jobs.
 pub(crate) fn wrong() -> Result<Vec<String>> {
-    let daemons = [Fd::Stock, Fd::under_test()?];
-    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
-    let mut options = BedOptions::new("libbac", clients)?;
+    let mut client = ClientOptions::new(Fd::under_test()?).named(NAME);
+    let root = Root::find()?;
+    if client.fd == Fd::Ours {
+        let (script, usr) = ("mount --bind \"$0\" /usr && exec \"$@\"", root.inside("usr"));
+        client.wrapper = ["unshare", "--mount", "sh", "-c", script, &usr.to_string_lossy()].map(str::to_owned).to_vec();
+    }
+    client.settings.push("plugins.bpipe = \"library\"".to_owned());
+    let mut options = BedOptions::new("libbac", [client])?;
     let plugins = options.folder.make("plugins")?;
     build_plugin("lib", &[], &plugins.join("lib-fd.so"))?;
-    let root = Root::find()?;
     fs::copy(root.inside("usr/lib/bacula/bpipe-fd.so"), plugins.join("bpipe-fd.so")).unwrap();
-    let usr = root.inside("usr").to_string_lossy().into_owned();
-    for client in &mut options.clients {
-        client.plugins = Plugins::In(plugins.clone());
-        client.settings.push("plugins.bpipe = \"library\"".to_owned());
-        if client.fd == Fd::Ours {
-            let script = "mount --bind \"$0\" /usr && exec \"$@\"";
-            client.wrapper = ["unshare", "--mount", "sh", "-c", script, &usr].map(str::to_owned).to_vec();
-        }
-    }
+    options.clients[0].plugins = Plugins::In(plugins);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let command = |name| if name == "bpipe" { BPIPE.to_owned() } else { format!("lib:do={name},port={port}") };
     options.file_sets = SAID.map(|(name, _)| set(name, &[command(name)])).to_vec();
     let bed = Bed::start(options)?;
+    let record = StockRecord::open("plugins")?;
     let mut wrong = Vec::new();
     for (set, said) in SAID {
-        let commands = NAMES.map(|client| format!("run job=backup-{client} fileset={set} level=Full yes"));
-        let jobs = bed.queue_all(&commands)?;
-        bed.wait_for_reports(&jobs)?;
-        let mut saved = Vec::new();
-        for (job, client) in jobs.into_iter().zip(NAMES) {
-            let files = bed.catalog().files(job)?;
-            saved.push(files.into_iter().map(|file| (file.path, file.digest)).collect::<Vec<_>>());
-            let job = bed.result(job)?;
-            let is_said = job.messages_of(&format!("{client}-fd")).iter().any(|line| line == said);
-            if job.row.status != 'T' || !is_said {
-                wrong.push(job.log);
-            }
-        }
-        if saved[0].is_empty() || saved[0] != saved[1] {
-            wrong.push(format!("{set}: {saved:?}"));
+        let job = bed.backup(NAME, &format!("fileset={set} level=Full"))?.must_be_good()?;
+        let files = bed.catalog().files(job.row.id)?;
+        let line = |path: &[u8], digest| format!("{} {digest:?}", path.escape_ascii());
+        let saved: Vec<_> = files.iter().map(|file| line(&file.path, &file.digest)).collect();
+        wrong.extend(record.differences("libbac", set, said, &saved)?);
+        if !job.messages_of(&format!("{NAME}-fd")).iter().any(|line| line == said) {
+            wrong.push(job.log);
         }
     }
     Ok(wrong)

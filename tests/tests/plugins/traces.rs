@@ -1,11 +1,11 @@
-//! What a plugin says by `DebugMessage`, in the trace files of both daemons.
+//! What a plugin says by `DebugMessage`, in the trace file.
 
 use std::fs;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Plugins, Result, build_plugin, line_differences, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Plugins, Result, StockRecord, build_plugin, wait_for};
 
 use crate::jobs::set;
-use crate::stage::NAMES;
+use crate::stage::NAME;
 
 /// What the plugin says in a job at this level, in the trace that is emptied before.
 fn said(bed: &Bed, name: &str, level: u32) -> Result<Vec<String>> {
@@ -29,25 +29,21 @@ fn said(bed: &Bed, name: &str, level: u32) -> Result<Vec<String>> {
     Ok([head].into_iter().chain(plain).collect())
 }
 
-/// Says what differs between what both traces have of the plugin.
+/// What differs from the stock daemon's trace, as far as the plugin has filled it.
 pub(crate) fn differences() -> Result<Vec<String>> {
-    let daemons = [Fd::Stock, Fd::under_test()?];
-    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
-    let mut options = BedOptions::new("plugin-traces", clients)?;
+    let mut options = BedOptions::new("plugin-traces", [ClientOptions::new(Fd::under_test()?).named(NAME)])?;
     let plugins = options.folder.make("plugins")?;
     build_plugin("inc", &[], &plugins.join("inc-fd.so"))?;
-    for client in &mut options.clients {
-        client.plugins = Plugins::In(plugins.clone());
-    }
+    options.clients[0].plugins = Plugins::In(plugins);
     options.file_sets = vec![set("debug", &["inc:debug=hello".to_owned()])];
     let bed = Bed::start(options)?;
+    let record = StockRecord::open("plugins")?;
     let mut wrong = Vec::new();
     // Number of texts at each level, counts included.
     for (level, texts) in [(150, 25), (10, 12), (0, 2)] {
-        let [stock, ours] = [said(&bed, NAMES[0], level)?, said(&bed, NAMES[1], level)?];
-        assert_eq!(stock.len(), texts, "{stock:#?}");
-        crate::stage::keep(&format!("trace-{level}"), &[&stock, &ours]);
-        wrong.extend(line_differences(&format!("level {level}"), &stock, &ours));
+        let said = said(&bed, NAME, level)?;
+        assert_eq!(said.len(), texts, "{said:#?}");
+        wrong.extend(record.differences("trace", &format!("level {level}"), "inc:debug=hello", &said)?);
     }
     Ok(wrong)
 }
