@@ -51,7 +51,7 @@ impl Pattern {
         }
         let mut lines = Vec::new();
         let (mut old, mut new) = (0, 0);
-        for (in_pattern, in_run) in self.aligned(run, likeness) {
+        for (in_pattern, in_run) in self.aligned(run, |line, found| likeness(&line.text, found)) {
             lines.extend(self.lines[old..in_pattern].iter().map(|line| Line { may_be_missing: true, ..line.clone() }));
             lines.extend(run[new..in_run].iter().map(|text| Line { text: text.clone(), may_be_missing: true }));
             let line = &self.lines[in_pattern];
@@ -87,15 +87,16 @@ impl Pattern {
     }
 
     /// The sequence of pairs that are most alike, in the order of both.
-    fn aligned(&self, run: &[String], likeness: fn(&str, &str) -> u32) -> Vec<(usize, usize)> {
-        let texts: Vec<&str> = self.lines.iter().map(|line| line.text.as_str()).collect();
-        let equal = |(text, line): (&&str, &String)| fits(text, line);
-        let head = texts.iter().zip(run).take_while(|&(text, line)| equal((text, line))).count();
-        let rest = (texts[head..].iter().rev()).zip(run[head..].iter().rev());
-        let tail = rest.take_while(|&(text, line)| equal((text, line))).count();
-        let (old, new) = (&texts[head..texts.len() - tail], &run[head..run.len() - tail]);
+    fn aligned(&self, run: &[String], likeness: fn(&Line, &str) -> u32) -> Vec<(usize, usize)> {
+        // A line that may be missing may fit where another one must be.
+        let equal = |(line, found): (&Line, &String)| !line.may_be_missing && fits(&line.text, found);
+        let head = self.lines.iter().zip(run).take_while(|&pair| equal(pair)).count();
+        let rest = (self.lines[head..].iter().rev()).zip(run[head..].iter().rev());
+        let tail = rest.take_while(|&pair| equal(pair)).count();
+        let (old, new) = (&self.lines[head..self.lines.len() - tail], &run[head..run.len() - tail]);
         let mut longest = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
-        let fit: Vec<Vec<u32>> = old.iter().map(|text| new.iter().map(|line| likeness(text, line)).collect()).collect();
+        let fit: Vec<Vec<u32>> =
+            old.iter().map(|line| new.iter().map(|found| likeness(line, found)).collect()).collect();
         for (i, row) in fit.iter().enumerate().rev() {
             for (j, &fit) in row.iter().enumerate().rev() {
                 let both = if fit > 0 { longest[i + 1][j + 1] + fit } else { 0 };
@@ -114,18 +115,14 @@ impl Pattern {
                 j += 1;
             }
         }
-        pairs.extend((0..tail).map(|at| (texts.len() - tail + at, run.len() - tail + at)));
+        pairs.extend((0..tail).map(|at| (self.lines.len() - tail + at, run.len() - tail + at)));
         pairs
     }
 
     /// What does not fit: the pattern's lines that the run lacks, and the run's that it does not
     /// have. `what` begins each text.
     pub fn differences(&self, what: &str, run: &[String]) -> Vec<String> {
-        let pairs = if self.any_order {
-            self.loosely(run)
-        } else {
-            self.aligned(run, |text, line| u32::from(fits(text, line)))
-        };
+        let pairs = if self.any_order { self.loosely(run) } else { self.aligned(run, must_fit) };
         let (mut lacks, mut more) = (vec![true; self.lines.len()], vec![true; run.len()]);
         for (in_pattern, in_run) in pairs {
             (lacks[in_pattern], more[in_run]) = (false, false);
@@ -152,6 +149,11 @@ impl Pattern {
         }
         pairs
     }
+}
+
+/// Whether a line fits; what must be there comes before what may be missing.
+fn must_fit(line: &Line, found: &str) -> u32 {
+    if fits(&line.text, found) { 2 - u32::from(line.may_be_missing) } else { 0 }
 }
 
 /// Whether a line fits a text with places of chance.
@@ -277,6 +279,12 @@ mod tests {
         assert!(pattern.differences("x", &run("begin|late word|end")).is_empty());
         assert_eq!(pattern.differences("x", &run("begin|late word")).len(), 1);
         assert_eq!(pattern.differences("x", &run("begin|other|end")).len(), 1);
+    }
+
+    #[test]
+    fn what_must_be_there_is_not_taken_for_what_may_be_missing() {
+        let pattern = pattern(&["a 1|gone/ 1|end", "a 2|b 2|gone/ 1|end", "a 1|c 2|gone/ 1|end"]);
+        assert!(pattern.differences("x", &run("a 1|gone/ 1|end")).is_empty());
     }
 
     #[test]
