@@ -195,10 +195,15 @@ pub(crate) fn differences(
     Ok(wrong)
 }
 
-/// What differs between two restores.
+/// What differs between two restores, whichever daemon has saved and restored.
 pub(crate) fn between(what: &str, stock: &Parts, ours: &Parts) -> Vec<String> {
+    let plain = |lines: &[String]| -> Vec<_> {
+        lines.iter().map(|line| line.replace(NAME, "client").replace(OTHER, "client")).collect()
+    };
     let pairs = stock.iter().zip(ours);
-    pairs.flat_map(|((part, stock), (_, ours))| line_differences(&format!("{what}: {part}"), stock, ours)).collect()
+    let told = pairs
+        .map(|((part, stock), (_, ours))| line_differences(&format!("{what}: {part}"), &plain(stock), &plain(ours)));
+    told.flatten().collect()
 }
 
 /// Builds the plugins, and says where they are: where they are loaded in the same order everywhere.
