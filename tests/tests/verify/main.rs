@@ -108,13 +108,15 @@ fn differences(rows: &[Row]) -> Result<Vec<(usize, Vec<String>)>> {
     options.every_message = true;
     let source = options.source()?;
     // Read in the same order everywhere.
-    let _memory = Memory::mount(&source)?;
+    let memory = Memory::mount(&source)?;
     trees::build(&source)?;
     in_order_of_names(&source)?;
     let deeper = options.folder.path().components().count().saturating_sub(3);
     options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()), deeper)).collect();
     options.director_resources = rows.iter().enumerate().flat_map(|(number, row)| row.jobs(&client(number))).collect();
     let bed = Bed::start(options)?;
+    // Unmounted before the folder of the bed goes.
+    let _memory = memory;
     let mut ran: Vec<Ran> = Vec::new();
     for phase in PHASES {
         prepare(&bed, rows, phase, &ran)?;
