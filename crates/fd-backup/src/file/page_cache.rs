@@ -8,16 +8,18 @@
 
 use std::io;
 use std::num::NonZeroU64;
-use std::ops::Range;
 use std::os::fd::BorrowedFd;
 
 use fd_os::page_cache::{append, resident_pages};
 use rustix::fs::{Advice, fadvise};
 use rustix::io::Errno;
 
-/// Length of a stretch in bytes, a multiple of any folio's size. Longer than what is read ahead: a
-/// stretch is looked at when the one before it is begun.
-const STRETCH: u64 = 16 << 20;
+/// Length of a stretch in bytes. More than the kernel reads ahead, which is twice a window, doubled
+/// for files that are read in order, where a host has windows of 8 MiB: a stretch is looked at when
+/// the one before it is begun.
+const STRETCH: u64 = 64 << 20;
+/// So many bytes are dropped at a time: a multiple of any folio's size that divides [`STRETCH`].
+const STEP: u64 = 8 << 20;
 
 /// Which pages of a file came into memory by reading it.
 #[derive(Debug)]
@@ -27,14 +29,15 @@ pub(crate) struct PageCache {
     start: u64,
     /// Whether nothing of it was cached, and nothing of the one behind it.
     is_cold: [bool; 2],
+    /// Up to where the pages of the stretch are dropped, if they are.
+    dropped: u64,
 }
 
 impl PageCache {
     /// For a regular file of this size in bytes.
     pub(crate) fn new(file: BorrowedFd<'_>, size: u64) -> Self {
-        let mut cache = Self { size, start: 0, is_cold: [false; 2] };
-        cache.is_cold = [0, STRETCH].map(|start| cache.is_cold_at(file, start));
-        cache
+        let is_cold = [0, STRETCH].map(|start| is_cold(file, start, size));
+        Self { size, start: 0, is_cold, dropped: 0 }
     }
 
     /// One read at `position`, of at most `most` bytes, to the end of `out`.
@@ -46,6 +49,9 @@ impl PageCache {
         position: u64,
     ) -> Result<usize, Errno> {
         self.reach(file, position - position % STRETCH);
+        if position >= self.dropped.saturating_add(STEP) {
+            self.drop_to(file, position - position % STEP);
+        }
         append(file, out, most, position).map_err(|error| errno(&error))
     }
 
@@ -56,32 +62,31 @@ impl PageCache {
         }
         self.leave(file);
         let is_next = start == self.start.saturating_add(STRETCH);
-        let is_cold = if is_next { self.is_cold[1] } else { self.is_cold_at(file, start) };
-        self.is_cold = [is_cold, self.is_cold_at(file, start.saturating_add(STRETCH))];
-        self.start = start;
+        let here = if is_next { self.is_cold[1] } else { is_cold(file, start, self.size) };
+        let behind = is_cold(file, start.saturating_add(STRETCH), self.size);
+        (self.start, self.is_cold, self.dropped) = (start, [here, behind], start);
     }
 
-    /// Drops the present stretch from the cache if it came there by this reading. To be called when
-    /// no more of the file is read.
-    pub(crate) fn leave(&self, file: BorrowedFd<'_>) {
-        let range = self.stretch(self.start);
-        if self.is_cold[0] {
+    /// To be called when no more of the file is read.
+    pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
+        self.drop_to(file, self.start.saturating_add(STRETCH).min(self.size));
+    }
+
+    /// Drops the pages of the stretch up to here from the cache, if they came there by this reading.
+    fn drop_to(&mut self, file: BorrowedFd<'_>, end: u64) {
+        if let (true, Some(len)) = (self.is_cold[0], NonZeroU64::new(end.saturating_sub(self.dropped))) {
             // Advice only: its result doesn't matter.
-            let _ = fadvise(file, range.start, NonZeroU64::new(range.end - range.start), Advice::DontNeed);
+            let _ = fadvise(file, self.dropped, Some(len), Advice::DontNeed);
         }
+        self.dropped = end;
     }
+}
 
-    /// Whether nothing is cached of the stretch that begins here. After an error it counts as
-    /// cached.
-    fn is_cold_at(&self, file: BorrowedFd<'_>, start: u64) -> bool {
-        let range = self.stretch(start);
-        !range.is_empty() && resident_pages(file, range.start, range.end - range.start).is_ok_and(|pages| pages == 0)
-    }
-
-    fn stretch(&self, start: u64) -> Range<u64> {
-        let start = start.min(self.size);
-        start..start.saturating_add(STRETCH).min(self.size)
-    }
+/// Whether nothing is cached of the stretch that begins here. After an error it counts as cached,
+/// as one does that is not there.
+fn is_cold(file: BorrowedFd<'_>, start: u64, size: u64) -> bool {
+    let len = STRETCH.min(size.saturating_sub(start));
+    len > 0 && resident_pages(file, start, len).is_ok_and(|pages| pages == 0)
 }
 
 /// The number of an error of the kernel.
@@ -99,16 +104,16 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// A file of three stretches and a bit, written out, so that its pages can be dropped; `None`
-    /// on a file system that keeps them anyway.
+    /// A file of three stretches and a bit, one hole; `None` on a file system whose pages are not
+    /// dropped.
     fn cold_file() -> Option<File> {
         let file = tempfile::tempfile().unwrap();
-        let block = vec![7; usize::try_from(STRETCH).unwrap()];
-        (0..3).for_each(|number| file.write_all_at(&block, number * STRETCH).unwrap());
-        file.write_all_at(&block[..100], 3 * STRETCH).unwrap();
+        file.set_len(3 * STRETCH + 100).unwrap();
         file.sync_all().unwrap();
+        file.read_exact_at(&mut [0], 0).unwrap();
+        let read = resident(&file, 0, PAGE);
         fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-        (resident(&file, 0, 4 * STRETCH) == 0).then_some(file)
+        ((read, resident(&file, 0, 4 * STRETCH)) == (1, 0)).then_some(file)
     }
 
     fn resident(file: &File, start: u64, len: u64) -> u64 {
@@ -136,9 +141,12 @@ mod tests {
         };
         let size = file.metadata().unwrap().len();
         let mut buffer = vec![0; usize::try_from(STRETCH).unwrap()];
+        // The kernel would read ahead what nothing wants, and it would count as wanted.
+        fadvise(&file, 0, None, Advice::Random).unwrap();
         file.read_exact_at(&mut buffer, STRETCH).unwrap();
+        fadvise(&file, 0, None, Advice::Normal).unwrap();
         let before = resident(&file, 0, size);
-        assert!(resident(&file, STRETCH, STRETCH) == STRETCH / PAGE);
+        assert_eq!((before, resident(&file, STRETCH, STRETCH)), (STRETCH / PAGE, STRETCH / PAGE));
         let mut cache = PageCache::new(file.as_fd(), size);
         assert_eq!(read_all(&file, &mut cache) as u64, size);
         assert_eq!(resident(&file, STRETCH, STRETCH), STRETCH / PAGE, "{cache:?}");
