@@ -72,7 +72,8 @@ impl PageCache {
         self.drop_to(file, self.start.saturating_add(STRETCH).min(self.size));
     }
 
-    /// Drops the pages of the stretch up to here from the cache, if they came there by this reading.
+    /// Drops the pages of the stretch up to here from the cache, if they came there by this
+    /// reading.
     fn drop_to(&mut self, file: BorrowedFd<'_>, end: u64) {
         if let (true, Some(len)) = (self.is_cold[0], NonZeroU64::new(end.saturating_sub(self.dropped))) {
             // Advice only: its result doesn't matter.
