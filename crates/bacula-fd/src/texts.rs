@@ -919,8 +919,7 @@ pub(crate) fn incorrect_password(director: &[u8], ip: &str) -> Vec<u8> {
     [b"Incorrect password given by Director ", director, b" at ", ip.as_bytes(), b".\n"].concat()
 }
 
-/// Security message about a login that looks like an attack; `why` is [`TLS_REQUIRED`] or
-/// [`CHALLENGE_REFLECTED`].
+/// Security message about a login that looks like an attack; `why` is [`AuthError::detail`].
 pub(crate) fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> {
     [b"Director ", director, b" at ", ip.as_bytes(), b" refused: ", why.as_bytes(), b".\n"].concat()
 }
