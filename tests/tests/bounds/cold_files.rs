@@ -10,9 +10,8 @@ use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 /// Files, and bytes of each.
 const SIZES: [(usize, usize); 3] = [(1, 50_000_000), (30, 1_000_000), (100, 20_000)];
 
-/// Makes a file and takes its pages out of memory, where the file system does that.
-fn make(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    fs::write(path, content)?;
+/// Takes a file's pages out of memory, where the file system does that.
+fn drop_pages(path: &Path) -> std::io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     posix_fadvise(file.as_fd(), 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED)?;
@@ -23,15 +22,20 @@ fn make(path: &Path, content: &[u8]) -> std::io::Result<()> {
 fn a_cold_full_reads_no_byte_twice_from_the_disk() -> Result<()> {
     let options = BedOptions::new("cold", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     let source = options.source()?;
-    let mut bytes = 0;
+    let (mut files, mut bytes) = (Vec::new(), 0);
     for (count, size) in SIZES {
         for number in 0..count {
-            make(&source.join(format!("{size} {number}")), &Noise::new(number as u64).bytes(size)).unwrap();
+            let path = source.join(format!("{size} {number}"));
+            fs::write(&path, Noise::new(number as u64).bytes(size)).unwrap();
+            files.push(path);
             bytes += size as u64;
         }
     }
     let mut bed = Bed::start(options)?;
     let pid = bed.client("test")?.pid()?;
+    // So that no page of the program itself is read later.
+    bed.backup("test", "level=Full")?.must_be_good()?;
+    files.iter().try_for_each(|path| drop_pages(path)).unwrap();
     let before = read_from_disk(pid)?;
     let job = bed.backup("test", "level=Full")?.must_be_good()?;
     let read = read_from_disk(pid)? - before;

@@ -3,11 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::texts;
 use fd_bsock::Signal;
 use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole};
 use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received, TlsSecret, TlsSide};
+
+use crate::texts;
 
 /// Longest time between two looks whether a peer that waits was closed.
 const BRAKE_STEP: Duration = Duration::from_millis(100);

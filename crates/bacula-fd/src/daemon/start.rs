@@ -42,8 +42,7 @@ use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
 use crate::shared::facts::{DaemonFacts, directory_of};
 use crate::shared::platform::Platform;
-use crate::texts;
-use crate::texts::{SHORT_DATE, VERSION};
+use crate::texts::{self, SHORT_DATE, VERSION};
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);

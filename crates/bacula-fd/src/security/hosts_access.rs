@@ -97,8 +97,12 @@ impl Client {
         self.user.get_or_init(|| ident::user(address, own)).as_deref()
     }
 
-    fn name(&self) -> &Name {
-        self.name.get_or_init(|| look_up(self.address))
+    /// Whether this is true of its name; unknown if that is not told.
+    fn name_is(&self, what: impl FnOnce(&Name) -> bool) -> Answer {
+        match self.name.get_or_init(|| look_up(self.address)) {
+            Name::NotTold => Answer::Unknown,
+            name => what(name).into(),
+        }
     }
 }
 
@@ -132,7 +136,7 @@ fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
 }
 
 /// Whether a pattern matches.
-pub(crate) type Matches<'m> = &'m dyn Fn(&str) -> Answer;
+type Matches<'m> = &'m dyn Fn(&str) -> Answer;
 
 /// Whether these rules let a caller in.
 pub(crate) fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client: Matches<'_>) -> bool {
@@ -260,16 +264,12 @@ fn is_client(token: &str, client: &Client, depth: u32) -> Answer {
             _ => Answer::Unknown,
         };
     }
-    let of_name = |is: fn(&Name) -> bool| match client.name() {
-        Name::NotTold => Answer::Unknown,
-        name => is(name).into(),
-    };
     match token.to_ascii_uppercase().as_str() {
         "ALL" => Answer::Yes,
-        "KNOWN" => of_name(|name| matches!(name, Name::Known(_))),
-        "UNKNOWN" => of_name(|name| *name == Name::Unknown),
-        "PARANOID" => of_name(|name| *name == Name::Paranoid),
-        "LOCAL" => of_name(|name| matches!(name, Name::Known(name) if !name.contains('.'))),
+        "KNOWN" => client.name_is(|name| matches!(name, Name::Known(_))),
+        "UNKNOWN" => client.name_is(|name| *name == Name::Unknown),
+        "PARANOID" => client.name_is(|name| *name == Name::Paranoid),
+        "LOCAL" => client.name_is(|name| matches!(name, Name::Known(name) if !name.contains('.'))),
         _ => is_host(token, client),
     }
 }
@@ -301,11 +301,7 @@ fn is_host(token: &str, client: &Client) -> Answer {
     if token.chars().all(|c| c.is_ascii_digit() || ".*?:[]".contains(c)) {
         return Answer::No;
     }
-    match client.name() {
-        Name::Known(name) => is_text(token, name).into(),
-        Name::Unknown | Name::Paranoid => Answer::No,
-        Name::NotTold => Answer::Unknown,
-    }
+    client.name_is(|name| matches!(name, Name::Known(name) if is_text(token, name)))
 }
 
 /// `n.n.n.n/m.m.m.m`, `n.n.n.n/mm` or `[n:n:n]/mm`; `None` if it is none of them.

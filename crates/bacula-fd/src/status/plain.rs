@@ -11,8 +11,7 @@ use crate::shared::platform::Platform;
 use crate::shared::plugins::names_and_versions;
 use crate::shared::state_file::FinishedJob;
 use crate::shared::supervisor::Session;
-use crate::texts;
-use crate::texts::{LONG_DATE, VERSION, commas};
+use crate::texts::{self, LONG_DATE, VERSION, commas};
 
 /// The frames of `status`, without the `\n` before them and the `EOD` after them. Each carries a
 /// NUL at its end.
