@@ -40,7 +40,7 @@ NIGHTLY := advisories paper-smoke test-live compat-test fuzz-night
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 # Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
 # common once more.
-BUILD := $(CARGO) build --release -p bacula-fd -p bed
+BUILD := $(CARGO) build --release -p bacula-fd -p fd-s3 -p bed
 BUILD_BENCH := $(BUILD) -p bench
 BENCH := $(RELEASE)/bench
 # The tests judge the optimized program, whatever else lies about in the target folder.

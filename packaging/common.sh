@@ -5,6 +5,10 @@ cd "$top"
 target=${CARGO_TARGET_DIR:-$top/target}
 # What `build` makes, and where the packages go.
 programs="bacula-fd bsnapshot"
+# Plugins, each in a package of its own. Their interface is for this processor only.
+plugins=s3
+[[ ${FERROFD_MACHINE:-$(uname -m)} == x86_64 ]] || plugins=
+files="$programs${plugins:+ $plugins-fd.so}"
 built=$target/packaging/program
 packages=${PACKAGES:-$target/packages}
 
@@ -38,16 +42,16 @@ settle() {
     find "$1" -print0 | xargs -0 touch --no-dereference --date="@$SOURCE_DATE_EPOCH"
 }
 
-# Lays the debug information of the programs below $1, where debuggers look for it.
+# Lays the debug information of programs and plugins below $1, where debuggers look for it.
 stage_debug() {
     local name id
-    for name in $programs; do
+    for name in $files; do
         id=$(cat "$built/$name.build-id")
         install -D -m 644 "$built/$name.debug" "$1/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
     done
 }
 
-# The highest version of the C library that the programs ask for.
+# The highest version of the C library that programs and plugins ask for.
 glibc_floor() {
-    for name in $programs; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+    for name in $files; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
 }

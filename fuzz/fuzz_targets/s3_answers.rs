@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let objects = fd_plugins::objects_in_s3_answer(data);
+    let objects = fd_s3::objects_in(data);
     // Each object has its key, its time and its size.
     assert!(objects.unwrap_or_default() * 20 <= data.len());
 });

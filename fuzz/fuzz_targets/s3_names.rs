@@ -21,6 +21,6 @@ fn key(written: &[u8]) -> Vec<u8> {
 
 fuzz_target!(|data: &[u8]| {
     let keys: BTreeSet<_> = data.split(|byte| *byte == 0).map(key).collect();
-    let wrong = fd_plugins::wrong_s3_name(&keys);
+    let wrong = fd_s3::wrong_name(&keys);
     assert!(wrong.is_none(), "{wrong:?}");
 });

@@ -53,7 +53,7 @@ pub use job::{CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, JobResult, NAMES_AND_TIMES
 pub use lstat::LStat;
 pub use measure::{Usage, cpu_with_children, descriptors, read_from_disk, reset_peak, resident, threads, umask, usage};
 pub use memory::{Memory, in_order_of_names};
-pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, verify_job};
+pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, our_s3_plugin, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};

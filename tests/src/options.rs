@@ -58,6 +58,16 @@ pub fn our_program() -> Result<PathBuf> {
     })
 }
 
+/// The library of the plugin for buckets, which is built beside [`our_program`].
+pub fn our_s3_plugin() -> Result<PathBuf> {
+    let library = our_program()?.with_file_name("libfd_s3.so");
+    if library.exists() {
+        Ok(library)
+    } else {
+        Err(BedError::Usage(format!("no {}: build it (cargo build -p fd-s3, as the program)", library.display())))
+    }
+}
+
 /// The `Plugin Directory` of a client.
 #[derive(Debug, Clone)]
 pub enum Plugins {

@@ -9,7 +9,7 @@ use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
 use fd_os::{error_text, io_error_text, job_error_text};
-use fd_plugins::FileSetChange;
+use fd_plugins::{FileSetChange, package_of};
 use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
 
@@ -139,7 +139,9 @@ pub(crate) fn plugin_not_loaded(place: PluginPlace, command: &[u8]) -> Vec<u8> {
         PluginPlace::Estimate => b"837",
         PluginPlace::Options => b"584",
     };
-    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\" requested, but is not loaded.\n"].concat()
+    let package = package_of(command).as_bytes();
+    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\" requested, but is not loaded.", package, b"\n"]
+        .concat()
 }
 
 /// There are plugins, but not the named one.
@@ -149,7 +151,8 @@ pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
         PluginPlace::Estimate => (b"952", b"Command"),
         PluginPlace::Options => (b"630", b"Options"),
     };
-    [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.\n"].concat()
+    let package = package_of(command).as_bytes();
+    [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.", package, b"\n"].concat()
 }
 
 /// A plugin command has a space before any colon.

@@ -18,8 +18,6 @@ mod daemon;
 #[allow(clippy::multiple_unsafe_ops_per_block, reason = "a daemon vouches for all that it hands over")]
 mod functions;
 
-pub(crate) use functions::offer;
-
 pub use fd_messages::MessageType;
 pub use fd_records::{FileType, MetadataKind, Stat};
 

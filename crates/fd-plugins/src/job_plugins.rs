@@ -9,6 +9,7 @@ use crate::api::call::{Called, Gone};
 use crate::api::event::Event;
 use crate::api::host::Host;
 use crate::api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
+use crate::texts;
 
 /// One of these as the whole command is for every plugin.
 const EVERYBODY: [&[u8]; 2] = [b"job", b"*all*"];
@@ -85,6 +86,14 @@ pub fn command_name(command: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     }
 }
 
+/// What a message about a missing plugin adds for one that is in a package of ours: where it is.
+pub fn package_of(command: &[u8]) -> &'static str {
+    match command_name(command) {
+        Ok(Some(b"s3")) => texts::IN_FERROFD_S3,
+        _ => "",
+    }
+}
+
 impl JobPlugins {
     /// Begins each plugin's context. A plugin that fails is reported.
     pub fn begin(plugins: &[Arc<dyn Plugin>], host: &mut dyn Host) -> Self {
@@ -121,11 +130,6 @@ impl JobPlugins {
         self.members.iter().any(|member| member.try_lock().is_none())
     }
 
-    /// Whether there is no plugin that the Director is told of.
-    pub fn seems_empty(&self) -> bool {
-        !self.members.iter().any(|member| member.plugin.is_announced())
-    }
-
     /// The first plugin that has died in this job, which has work for it: that is not done. What
     /// the job does not name, and what does not look at data that is verified, is not missed.
     pub fn dead(&self) -> Option<&PluginInfo> {
@@ -146,7 +150,7 @@ impl JobPlugins {
             Err(Malformed) => return Lookup::Malformed,
         };
         let Some(member) = self.members.iter().find(|member| member.is_meant(command, name)) else {
-            return if self.seems_empty() { Lookup::NoPlugins } else { Lookup::NotFound };
+            return if self.is_empty() { Lookup::NoPlugins } else { Lookup::NotFound };
         };
         let state = member.lock();
         match &*state {

@@ -8,7 +8,6 @@
 //! - `job_plugins`: all plugins of one job: which of them a command means, and what becomes of
 //!   those that fail.
 //! - `bpipe`: [`BpipePlugin`], which saves what programs print.
-//! - `s3`: the objects of a bucket, in a plugin host.
 //! - `export`: plugins in Rust as libraries, for other daemons too ([`export!`]); x86-64 only.
 //!
 //! Not here: records, the FileSet, and when a job calls what.
@@ -20,8 +19,6 @@ mod bpipe;
 pub mod export;
 mod job_plugins;
 pub mod library;
-#[cfg(target_arch = "x86_64")]
-mod s3;
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "plugin hosts say some of them"))]
 mod texts;
 
@@ -39,11 +36,10 @@ pub use api::event::Event;
 pub use api::host::{
     AccurateAttributes, CommandOfVolume, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable,
 };
+pub use api::options::{FilledIn, RestoreOption};
 pub use api::packets::{
     ChosenFile, CreateStatus, MetadataPacket, PluginObject, Query, RestoreFile, SaveObject, SavePacket, SavedObject,
 };
 pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 pub use bpipe::{BpipePlugin, permits_program};
-pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name};
-#[cfg(target_arch = "x86_64")]
-pub use s3::{objects_in as objects_in_s3_answer, wrong_name as wrong_s3_name};
+pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name, package_of};

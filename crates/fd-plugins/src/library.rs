@@ -9,7 +9,6 @@
 //! - `child`: the process, and what belongs to it;
 //! - `process`: starting, ordering about and ending it;
 //! - `remote`: the plugin and its instances;
-//! - `late`: plugins whose host starts only for jobs that use them;
 //! - `settings`: how plugin hosts are run.
 //!
 //! The plugin host's side, with all the `unsafe` code:
@@ -29,7 +28,6 @@ mod child;
 mod conversation;
 #[cfg(target_arch = "x86_64")]
 mod guest;
-mod late;
 mod orders;
 #[cfg(target_arch = "x86_64")]
 mod printf;
@@ -47,8 +45,6 @@ mod wire;
 pub use self::conversation::listen;
 #[cfg(target_arch = "x86_64")]
 pub use self::guest::serve;
-#[cfg(target_arch = "x86_64")]
-pub use self::late::s3;
 pub use self::process::is_meant;
 pub use self::remote::Library;
 pub use self::settings::{Confinement, HostSettings, Output};
@@ -57,10 +53,4 @@ pub use self::settings::{Confinement, HostSettings, Output};
 #[cfg(not(target_arch = "x86_64"))]
 pub fn serve() -> u8 {
     1
-}
-
-/// There is no plugin for buckets on this processor.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn s3(_settings: HostSettings, _confinement: Confinement) -> Option<std::sync::Arc<dyn crate::Plugin>> {
-    None
 }

@@ -7,6 +7,7 @@
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
 use fd_os::{error_text, job_error_text};
+use fd_plugins::package_of;
 use fd_records::{DigestKind, DigestValue, FileType, MetadataKind, PluginMetadataError, Stat, Stream, digest_text};
 use nix::errno::Errno;
 
@@ -65,7 +66,7 @@ pub(crate) fn unexpected_stream(stream: Stream) -> Vec<u8> {
 }
 
 pub(crate) fn plugin_not_found(command: &[u8]) -> Vec<u8> {
-    join(&[b"fd_plugins.c:1118 Plugin=", command, b" not found."])
+    join(&[b"fd_plugins.c:1118 Plugin=", command, b" not found.", package_of(command).as_bytes()])
 }
 
 pub(crate) fn malformed_command(command: &[u8]) -> Vec<u8> {

@@ -23,11 +23,13 @@ use code::{
     Literal, literals, method_calls, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places,
 };
 use packages::packages;
-use sources::{Outcome, Source, crates, crates_and_tests, files, read, root, rust_files};
+use sources::{Outcome, Source, crates, crates_and_plugins, crates_and_tests, files, read, root, rust_files};
 
 /// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the
 /// digests.
 const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates/fd-crypto/src/multi_buffer"];
+/// Installed, and not in the daemon.
+const PLUGIN: &str = "fd-s3";
 /// Packages beside the sixteen: they test or measure them, or make manual pages. Nothing is built
 /// on them.
 const BESIDE: [&str; 7] = ["bed", "bench", "ferrofd-fuzz", "man-pages", MODELS, PORTS, SKIP];
@@ -67,8 +69,11 @@ fn floors() -> Outcome<BTreeMap<String, u32>> {
 #[test]
 fn the_floor_table_names_the_sixteen_crates() -> Outcome<()> {
     let drawn: BTreeSet<String> = floors()?.into_keys().collect();
-    let built: BTreeSet<String> =
-        packages()?.into_iter().map(|package| package.name).filter(|name| !BESIDE.contains(&name.as_str())).collect();
+    let built: BTreeSet<String> = packages()?
+        .into_iter()
+        .map(|package| package.name)
+        .filter(|name| !BESIDE.contains(&name.as_str()) && name != PLUGIN)
+        .collect();
     assert_eq!(drawn, built);
     assert_eq!(drawn.len(), 16);
     Ok(())
@@ -79,7 +84,7 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
     let floors = floors()?;
     let mut problems = Vec::new();
     for package in packages()? {
-        if BESIDE.contains(&package.name.as_str()) {
+        if BESIDE.contains(&package.name.as_str()) || package.name == PLUGIN {
             continue;
         }
         let Some(floor) = floors.get(&package.name) else {
@@ -269,7 +274,7 @@ fn is_said(literal: &Literal) -> bool {
 fn an_error_number_becomes_words_in_one_function() -> Outcome<()> {
     const PLACE: &str = "crates/fd-os/src/error_text.rs";
     let mut problems = Vec::new();
-    for member in crates()? {
+    for member in crates_and_plugins()? {
         for source in member.sources.iter().filter(|source| !source.path.ends_with(PLACE)) {
             let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
             // `desc` is nix's table, which has words of its own.
@@ -289,7 +294,7 @@ fn an_error_number_becomes_words_in_one_function() -> Outcome<()> {
 #[test]
 fn texts_for_users_are_in_one_table_a_crate() -> Outcome<()> {
     let mut problems = Vec::new();
-    for member in crates()? {
+    for member in crates_and_plugins()? {
         for source in member.sources.iter().filter(|source| !is_text_table(source)) {
             for literal in literals(&source.code).iter().filter(|literal| is_said(literal)) {
                 problems.push(format!("{}:{}: {:?}", source.path.display(), literal.line, literal.text));
@@ -316,7 +321,7 @@ fn programs_are_started_by_the_function_that_unblocks_signals() -> Outcome<()> {
     // The second is a program of its own, which blocks none.
     const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
     let mut problems = Vec::new();
-    for member in crates()? {
+    for member in crates_and_plugins()? {
         for source in &member.sources {
             let path = source.path.display().to_string();
             let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
@@ -332,7 +337,7 @@ fn programs_are_started_by_the_function_that_unblocks_signals() -> Outcome<()> {
 #[test]
 fn unsafe_is_in_its_places_with_a_safety_comment() -> Outcome<()> {
     let mut problems = Vec::new();
-    for member in crates()? {
+    for member in crates_and_plugins()? {
         for source in &member.sources {
             for line in unsafe_places(&source.whole) {
                 let place = format!("{}:{line}", source.path.display());
@@ -447,7 +452,11 @@ fn every_dependency_has_its_reason() -> Outcome<()> {
         }
     }
     let tests: BTreeSet<String> = tests.difference(&program).cloned().collect();
-    assert_eq!(first_cells(&page, "In the program"), program, "docs/dependencies.md (left), Cargo.toml (right)");
+    assert_eq!(
+        first_cells(&page, "In the program and its plugin"),
+        program,
+        "docs/dependencies.md (left), Cargo.toml (right)"
+    );
     assert_eq!(first_cells(&page, "For tests"), tests, "docs/dependencies.md (left), Cargo.toml (right)");
     Ok(())
 }

@@ -50,9 +50,16 @@ pub(crate) fn crates() -> Outcome<Vec<Crate>> {
     Ok(found)
 }
 
-/// The crates, the bench, and the bed with its tests.
-pub(crate) fn crates_and_tests() -> Outcome<Vec<Crate>> {
+/// The crates, and the plugins that are packaged.
+pub(crate) fn crates_and_plugins() -> Outcome<Vec<Crate>> {
     let mut found = crates()?;
+    found.push(package(&root().join("plugins/s3"))?);
+    Ok(found)
+}
+
+/// The crates, the plugins, the bench, and the bed with its tests.
+pub(crate) fn crates_and_tests() -> Outcome<Vec<Crate>> {
+    let mut found = crates_and_plugins()?;
     found.push(package(&root().join("bench"))?);
     let mut bed = package(&root().join("tests"))?;
     for entry in fs::read_dir(root().join("tests/tests"))? {

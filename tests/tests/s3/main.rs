@@ -20,8 +20,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Restore, Result,
-    threads, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Restore,
+    Result, our_s3_plugin, threads, wait_for,
 };
 
 use fake::{Fake, Fault, Object};
@@ -66,11 +66,20 @@ fn restored_into(bed: &Bed, job: &JobResult, bucket: &Path, replace: &str) -> Re
     bed.wait(queued.unwrap())
 }
 
-/// A bed whose FileSet is a bucket of this server, with keys that no path can have.
-fn bed_with(fake: &Fake, more: &str) -> Result<Bed> {
+/// What a bed with one daemon, which has the plugin, is made of.
+fn options(label: &str) -> Result<BedOptions> {
     let mut client = ClientOptions::new(Fd::Ours);
     client.job.push("Accurate = yes".to_owned());
-    let mut options = BedOptions::new("s3-fake", [client])?;
+    let mut options = BedOptions::new(label, [client])?;
+    let plugins = options.folder.make("plugins")?;
+    fs::copy(our_s3_plugin()?, plugins.join("s3-fd.so")).unwrap();
+    options.clients[0].plugins = Plugins::In(plugins);
+    Ok(options)
+}
+
+/// A bed whose FileSet is a bucket of this server, with keys that no path can have.
+fn bed_with(fake: &Fake, more: &str) -> Result<Bed> {
+    let mut options = options("s3-fake")?;
     let folder = options.folder.path().to_owned();
     settings(&folder, "copy.toml", fake.port(), "restore_prefix = \"copy/\"");
     let impatient = settings(&folder, "impatient.toml", fake.port(), "timeout = 1\nretries = 1");
@@ -277,6 +286,26 @@ fn drawn(bed: &Bed, fake: &Fake, round: u64) -> Result<()> {
         assert!(is_right || is_named && (data.is_none() || !fits), "{name}, {:?}: {}", object.fault, job.log);
     }
     fs::remove_dir_all(to).unwrap();
+    Ok(())
+}
+
+#[test]
+fn a_job_whose_daemon_has_no_s3_names_the_package() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let fake = Fake::start();
+    fake.put("a", Object::new(b"data"));
+    let mut bed = bed_with(&fake, "")?;
+    let full = bed.backup("ours", "level=Full")?.must_be_good()?;
+    fs::remove_file(bed.folder().join("plugins/s3-fd.so")).unwrap();
+    bed.client("ours")?.daemon().stop()?;
+    bed.client("ours")?.daemon().start()?;
+    let said = bed.backup("ours", "level=Full")?.must_be('f')?.log;
+    let command = format!("s3:{}", bed.folder().join("bucket.toml").display());
+    assert!(said.contains(&format!("{command}\" not found. It is in the package ferrofd-s3.\n")), "{said}");
+    let said = restored(&bed, &full, "files")?.0.log;
+    assert!(said.contains(&format!("Plugin={command} not found. It is in the package ferrofd-s3.\n")), "{said}");
     Ok(())
 }
 

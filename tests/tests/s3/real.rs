@@ -5,11 +5,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bed::{
-    Authority, Bed, BedOptions, ClientOptions, Distance, Fd, Gateway, JobResult, ONLY_OURS, ReservedPort, Result,
-};
+use bed::{Authority, Bed, Distance, Fd, Gateway, JobResult, ONLY_OURS, ReservedPort, Result};
 
-use crate::{file_set, names, restored, restored_into, settings};
+use crate::{file_set, names, options, restored, restored_into, settings};
 
 /// The MD5 digest of the objects that are far away.
 const FAR_AWAY: &str = "65f2aa14acc55b118fd0bc08cc1b7459";
@@ -30,7 +28,7 @@ struct Stage {
 impl Stage {
     /// `None`: there is no server.
     fn start() -> Result<Option<Self>> {
-        let mut options = BedOptions::new("s3", [ClientOptions::new(Fd::Ours)])?;
+        let mut options = options("s3")?;
         let folder = options.folder.path().to_owned();
         Authority::new(&folder, "authority")?.sign("server", &["localhost"])?;
         Authority::new(&folder, "stranger")?;
@@ -48,9 +46,6 @@ impl Stage {
         let clear = settings(&folder, "clear.toml", port, "retries = 0");
         let closed = ReservedPort::new()?;
         let absent = settings(&folder, "absent.toml", closed.number(), "retries = 0");
-        for client in &mut options.clients {
-            client.job.push("Accurate = yes".to_owned());
-        }
         let distance = Distance::to(gateway.port(), Duration::from_millis(10))?;
         let far = folder.join("far.toml");
         Gateway::settings(

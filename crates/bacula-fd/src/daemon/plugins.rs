@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
-use fd_config::{Bpipe, PluginHostSettings, PluginSettings, S3};
+use fd_config::{Bpipe, PluginHostSettings, PluginSettings};
 use fd_messages::MessageType;
 use fd_os::io_error_text;
-use fd_plugins::library::{self, Confinement, HostSettings, Library};
+use fd_plugins::library::{Confinement, HostSettings, Library};
 use fd_plugins::{BpipePlugin, Plugin, PluginInfo};
 use nix::unistd::{Gid, Group, User, getgid, getgrouplist, getgroups, getuid};
 
@@ -21,8 +21,6 @@ use crate::texts;
 
 /// The file of the plugin that the daemon has itself.
 const BPIPE: &[u8] = b"bpipe-fd.so";
-/// The file of another plugin for buckets.
-const S3_FILE: &[u8] = b"s3-fd.so";
 
 /// The plugins of a directory, in its order.
 #[derive(Default, Debug)]
@@ -89,7 +87,7 @@ pub(crate) fn longest_load(directory: &Path, settings: &PluginSettings) -> Durat
 }
 
 /// Loads the plugins of this directory. The daemon's own bpipe takes the place of the file of its
-/// name, or else the first place. Its own s3 takes the last place, unless there is a file for that.
+/// name, or else the first place.
 ///
 /// # Errors
 /// The directory can't be read.
@@ -97,7 +95,6 @@ pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFa
     let mut loaded = Loaded::default();
     let files = files(directory)?;
     let has_bpipe = files.iter().any(|file| file == BPIPE);
-    let has_s3 = files.iter().any(|file| file == S3_FILE);
     if settings.bpipe == Bpipe::Builtin && !has_bpipe {
         loaded.plugins.push(own_bpipe());
     }
@@ -123,12 +120,6 @@ pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFa
     });
     for plugin in &loaded.plugins {
         loaded.said.push((MessageType::Info, texts::plugin_loaded(&plugin.info().file)));
-    }
-    if settings.s3 == S3::Builtin && !has_s3 {
-        match confinement(settings.of(name_of(S3_FILE))) {
-            Ok(confinement) => loaded.plugins.extend(library::s3(host(facts), confinement)),
-            Err(why) => loaded.said.push((MessageType::Error, texts::plugin_host_unusable(S3_FILE, &why))),
-        }
     }
     Ok(loaded)
 }
@@ -220,31 +211,12 @@ mod tests {
     }
 
     #[test]
-    fn a_file_for_s3_takes_the_place_of_the_daemon_s_own() {
-        let folder = std::env::temp_dir().join(format!("ferrofd-s3-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        let loaded = |s3| {
-            let settings = PluginSettings { bpipe: Bpipe::Off, s3, ..PluginSettings::default() };
-            load(&folder, &settings, &DaemonFacts::of_a_test()).unwrap()
-        };
-        let with = loaded(S3::Builtin);
-        let names: Vec<_> = with.plugins.iter().map(|plugin| plugin.info().name().to_vec()).collect();
-        assert_eq!(names, if cfg!(target_arch = "x86_64") { vec![b"s3".to_vec()] } else { Vec::new() });
-        assert!(with.said.is_empty() && crate::shared::plugins::names(&with.plugins).is_empty());
-        assert!(loaded(S3::Off).plugins.is_empty());
-        // It is no library, so that there is none then.
-        fs::write(folder.join("s3-fd.so"), "no library").unwrap();
-        assert!(loaded(S3::Builtin).plugins.is_empty());
-        fs::remove_dir_all(&folder).unwrap();
-    }
-
-    #[test]
     fn the_daemon_s_own_bpipe_needs_no_file() {
         let folder = std::env::temp_dir().join(format!("ferrofd-bpipe-{}", std::process::id()));
         fs::create_dir(&folder).unwrap();
         let facts = DaemonFacts::of_a_test();
         let loaded = |bpipe| {
-            let settings = PluginSettings { bpipe, s3: S3::Off, ..PluginSettings::default() };
+            let settings = PluginSettings { bpipe, ..PluginSettings::default() };
             let loaded = load(&folder, &settings, &facts).unwrap();
             (loaded.plugins.iter().map(|plugin| plugin.info().name().to_vec()).collect::<Vec<_>>(), loaded.said.len())
         };

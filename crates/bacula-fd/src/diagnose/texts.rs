@@ -227,7 +227,7 @@ pub(super) const NO_PLUGIN_DIRECTORY: &str = "none is set: FileSets with plugins
 
 pub(super) fn plugins(directory: &Path, names: &str) -> String {
     match names {
-        "" => format!("{}: no files of plugins; bpipe and s3 are built in", directory.display()),
+        "" => format!("{}: no files of plugins; bpipe is built in", directory.display()),
         _ => format!("{}: {names}", directory.display()),
     }
 }

@@ -169,7 +169,7 @@ impl Conversation<'_> {
                 answer = match plugins.named(plugin) {
                     Lookup::NoPlugins | Lookup::Nameless => Answer::Silence,
                     Lookup::Malformed => {
-                        if !plugins.seems_empty() {
+                        if !plugins.is_empty() {
                             host.message(MessageType::Error, &malformed_plugin_command(plugin));
                         }
                         Answer::Silence

@@ -84,7 +84,7 @@ impl<'h> PluginHost<'h> {
             match plugins.tell_named_unless_busy(self, &new.command, &Event::PluginCommand(&new.command)) {
                 Ok(true) => {}
                 Ok(false) => self.missed.push(new.command.clone()),
-                Err(Malformed) if plugins.seems_empty() => {}
+                Err(Malformed) if plugins.is_empty() => {}
                 Err(Malformed) => {
                     (self.say)(MessageType::Error, &fileset_texts::malformed_plugin_command(&new.command));
                 }

@@ -12,17 +12,13 @@ const MOST_WAITING: usize = 100;
 
 /// The name of each plugin: its file without the end.
 pub(crate) fn names(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
-    announced(plugins).map(|plugin| name_of(plugin.info()).to_vec()).collect()
+    plugins.iter().map(|plugin| name_of(plugin.info()).to_vec()).collect()
 }
 
 /// `name(version)` of each plugin.
 pub(crate) fn names_and_versions(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
     let name = |plugin: &Arc<dyn Plugin>| [name_of(plugin.info()), b"(", &plugin.info().version, b")"].concat();
-    announced(plugins).map(name).collect()
-}
-
-fn announced(plugins: &[Arc<dyn Plugin>]) -> impl Iterator<Item = &Arc<dyn Plugin>> {
-    plugins.iter().filter(|plugin| plugin.is_announced())
+    plugins.iter().map(name).collect()
 }
 
 /// Unlike the name that commands use, it ends at the last end of a plugin's file.

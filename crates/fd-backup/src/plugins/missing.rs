@@ -20,7 +20,7 @@ pub(crate) fn named<'j>(plugins: &'j JobPlugins, place: PluginPlace, command: &[
     match plugins.named(command) {
         Lookup::Found(plugin) => Named::Plugin(plugin),
         Lookup::Failed => Named::Missing(MessageType::Fatal, texts::plugin_failed_before(command)),
-        _ if plugins.seems_empty() => Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command)),
+        _ if plugins.is_empty() => Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command)),
         Lookup::Disabled | Lookup::Nameless => Named::Silent,
         Lookup::NotFound | Lookup::NoPlugins => {
             Named::Missing(MessageType::Fatal, texts::plugin_not_found(place, command))

@@ -13,38 +13,38 @@ const NAME: &[u8] = b"RestoreOptions";
 
 /// The option that a plugin has.
 #[derive(Debug)]
-pub(crate) struct RestoreOption {
+pub struct RestoreOption {
     /// Its name.
-    pub(crate) name: &'static [u8],
+    pub name: &'static [u8],
     /// The object that a Full saves for the Director's menu.
-    pub(crate) offered: &'static [u8],
+    pub offered: &'static [u8],
     /// Whether a user need not fill it in.
-    pub(crate) is_optional: bool,
+    pub is_optional: bool,
     /// The message that it is obeyed.
-    pub(crate) obeyed: fn(&[u8]) -> Vec<u8>,
+    pub obeyed: fn(&[u8]) -> Vec<u8>,
 }
 
 /// Commands, and what users want for the restore of what they have saved.
 #[derive(Default, Debug)]
-pub(crate) struct FilledIn(Vec<(Vec<u8>, Vec<u8>)>);
+pub struct FilledIn(Vec<(Vec<u8>, Vec<u8>)>);
 
 impl FilledIn {
     /// What is wanted for the restore of what this command has saved.
-    pub(crate) fn of(&self, command: &[u8]) -> Option<&[u8]> {
+    pub fn of(&self, command: &[u8]) -> Option<&[u8]> {
         self.0.iter().find(|(known, _)| known == command).map(|(_, value)| value.as_slice())
     }
 }
 
 impl RestoreOption {
     /// Makes the object that offers it of a packet.
-    pub(crate) fn offer(&self, file: &mut SavePacket) {
+    pub fn offer(&self, file: &mut SavePacket) {
         file.file_type = i32::from(FileType::PluginConfig.code());
         file.object = SaveObject { name: Some(NAME.to_vec()), data: self.offered.to_vec(), index: 0 };
     }
 
     /// Takes what a user has filled in, and says so. Other objects mean nothing: those that an
     /// earlier backup has saved may have the same name.
-    pub(crate) fn take(&self, filled: &mut FilledIn, host: &mut dyn Host, object: &SavedObject) -> Status {
+    pub fn take(&self, filled: &mut FilledIn, host: &mut dyn Host, object: &SavedObject) -> Status {
         if object.name != NAME || !object.is_filled_in() {
             return Status::Ok;
         }

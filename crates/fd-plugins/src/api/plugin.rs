@@ -18,11 +18,6 @@ pub trait Plugin: Send + Sync + std::fmt::Debug {
     /// Which functions it has.
     fn offers(&self) -> Offers;
 
-    /// Whether the Director and the operator are told that it is there.
-    fn is_announced(&self) -> bool {
-        true
-    }
-
     /// Its context in a job or for another connection of a Director (`newPlugin`). Any answer but
     /// [`Status::Ok`] disables it for this job; the instance is ended all the same.
     ///

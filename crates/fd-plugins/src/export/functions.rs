@@ -45,7 +45,7 @@ struct State {
 
 /// Keeps plugin and daemon, and makes the table of functions. `None` if this library was loaded
 /// before.
-pub(crate) fn offer(plugin: Arc<dyn Plugin>, daemon: DaemonFunctions) -> Option<&'static mut PluginFunctions> {
+pub(super) fn offer(plugin: Arc<dyn Plugin>, daemon: DaemonFunctions) -> Option<&'static mut PluginFunctions> {
     let offers = plugin.offers();
     if !keep(daemon) || PLUGIN.set(plugin).is_err() {
         return None;

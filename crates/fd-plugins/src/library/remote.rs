@@ -64,14 +64,6 @@ impl Library {
         Ok(Self { path, info, offers, settings, confinement, current, reads_all })
     }
 
-    /// A plugin that is compiled in and yet runs in a plugin host, which is started when it is
-    /// needed.
-    pub(crate) fn own(plugin: &dyn Plugin, settings: HostSettings, confinement: Confinement) -> Self {
-        let (info, offers) = (plugin.info().clone(), plugin.offers());
-        let (current, reads_all) = (Mutex::new(None), AtomicBool::new(false));
-        Self { path: Vec::new(), info, offers, settings, confinement, current, reads_all }
-    }
-
     /// Has the plugin host become this user, as the daemon itself has, unless it has a user of its
     /// own. Plugin hosts that are started later are that already. With `reads_all` they may read
     /// every file, as the daemon may.

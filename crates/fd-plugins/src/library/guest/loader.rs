@@ -5,29 +5,25 @@ use std::ffi::OsStr;
 use std::mem::ManuallyDrop;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::Arc;
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 use super::{companions, functions, libbac};
-use crate::api::plugin::{Offers, Plugin as _};
-use crate::export;
+use crate::api::plugin::Offers;
 use crate::library::abi::{
     DaemonFunctions, DaemonInfo, LICENSES, LoadPlugin, MAGIC, PluginFunctions, PluginInfoPacket, UnloadPlugin, VERSION,
 };
 use crate::library::values::text;
 use crate::library::wire::Load;
-use crate::s3::S3Plugin;
 use crate::texts;
 
 /// A plugin that is loaded.
 pub(super) struct Loaded {
     pub(super) functions: &'static PluginFunctions,
     pub(super) version: Vec<u8>,
-    /// Nothing to be called for a plugin that is compiled in.
-    unload: Option<UnloadPlugin>,
+    unload: UnloadPlugin,
     /// Closed by the end of the process only: threads may still be in it.
-    _library: Option<ManuallyDrop<Library>>,
+    _library: ManuallyDrop<Library>,
 }
 
 /// Why a plugin is refused: the message, if there is one.
@@ -37,9 +33,6 @@ impl Loaded {
     /// Loads a plugin.
     pub(super) fn load(load: &Load) -> Result<Self, Refusal> {
         let (path, file) = (load.path.0.as_slice(), load.file.0.as_slice());
-        if path.is_empty() {
-            return Self::own(file);
-        }
         let library = open(path).or_else(|error| {
             if !companions::are_missing(&error) {
                 return Err(error);
@@ -82,7 +75,7 @@ impl Loaded {
         }
         // SAFETY: a text, or null.
         let version = unsafe { text(info.plugin_version) }.unwrap_or_default();
-        Ok(Self { functions, version, unload: Some(unload), _library: Some(library) })
+        Ok(Self { functions, version, unload, _library: library })
     }
 
     /// Which functions it has.
@@ -108,18 +101,7 @@ impl Loaded {
     /// Unloads it. It is not called any more.
     pub(super) fn unload(&self) {
         // SAFETY: the plugin's function.
-        self.unload.map(|unload| unsafe { unload() });
-    }
-
-    /// The plugin of this file that is compiled in, called like any other.
-    fn own(file: &[u8]) -> Result<Self, Refusal> {
-        if file != S3Plugin::FILE {
-            return Err(None);
-        }
-        let plugin = Arc::new(S3Plugin::new());
-        let version = plugin.info().version.clone();
-        let functions = export::offer(plugin, functions::table()).ok_or(None)?;
-        Ok(Self { functions, version, unload: None, _library: None })
+        unsafe { (self.unload)() };
     }
 }
 

@@ -6,9 +6,9 @@ use crate::texts;
 
 /// Why a request has failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub(super) enum S3Error {
+pub(crate) enum S3Error {
     /// The server has refused it.
-    #[error("{}", texts::s3_refused(*.status, .code.as_str(), .message.as_str()))]
+    #[error("{}", texts::refused(*.status, .code.as_str(), .message.as_str()))]
     Refused {
         /// The status of HTTP.
         status: u16,
@@ -21,13 +21,13 @@ pub(super) enum S3Error {
     #[error("{0}")]
     Connection(Said),
     /// It has not answered in time.
-    #[error("{}", texts::s3_late(*.0))]
+    #[error("{}", texts::late(*.0))]
     Late(u64),
     /// Its answer is nonsense.
     #[error("{0}")]
     Nonsense(Said),
     /// It has sent fewer bytes than it had said.
-    #[error("{}", texts::s3_short(*.got, *.wanted))]
+    #[error("{}", texts::short(*.got, *.wanted))]
     Short {
         /// So many.
         got: u64,
@@ -35,10 +35,10 @@ pub(super) enum S3Error {
         wanted: u64,
     },
     /// The object was replaced while it was read.
-    #[error("{}", texts::S3_CHANGED)]
+    #[error("{}", texts::CHANGED)]
     Changed,
     /// The data is not what its checksum says.
-    #[error("{}", texts::s3_checksum(.0))]
+    #[error("{}", texts::checksum(.0))]
     Checksum(&'static str),
     /// The job was canceled.
     #[error("canceled")]
@@ -47,17 +47,17 @@ pub(super) enum S3Error {
 
 impl S3Error {
     /// It could not be reached, or has hung up.
-    pub(super) fn connection(error: &(impl std::fmt::Display + ?Sized)) -> Self {
+    pub(crate) fn connection(error: &(impl std::fmt::Display + ?Sized)) -> Self {
         Self::Connection(Said::new(error))
     }
 
     /// Its answer is nonsense; the text may quote it.
-    pub(super) fn nonsense(what: &(impl std::fmt::Display + ?Sized)) -> Self {
+    pub(crate) fn nonsense(what: &(impl std::fmt::Display + ?Sized)) -> Self {
         Self::Nonsense(Said::new(what))
     }
 
     /// Whether another try may help.
-    pub(super) fn may_pass(&self) -> bool {
+    pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Refused { status, code, .. } => {
                 matches!(status, 408 | 429 | 500 | 502..=504) || matches!(code.as_str(), "RequestTimeout" | "SlowDown")
@@ -68,7 +68,7 @@ impl S3Error {
     }
 
     /// Whether the object is not there.
-    pub(super) fn is_absent(&self) -> bool {
+    pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
 }

@@ -24,12 +24,12 @@ use rustls::{ClientConfig, RootCertStore};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 
-use super::error::S3Error;
-use super::settings::BucketSettings;
+use crate::error::S3Error;
+use crate::settings::BucketSettings;
 use crate::texts;
 
 /// Most bytes of an answer that is no object: a page of a listing has at most 1,000 keys.
-pub(super) const LONGEST_ANSWER: usize = 16 << 20;
+pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
 /// Pauses before a request is tried again: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// Longest time to set up a connection.
@@ -40,7 +40,7 @@ const IDLE_LIMIT: Duration = Duration::from_secs(15);
 const CONNECTION_BUFFER: usize = 128 << 10;
 
 /// A bucket that can be asked.
-pub(super) struct Client {
+pub(crate) struct Client {
     http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
     credentials: Credentials,
     settings: BucketSettings,
@@ -50,26 +50,26 @@ pub(super) struct Client {
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub(super) struct Ask<'a> {
-    pub(super) method: Method,
+pub(crate) struct Ask<'a> {
+    pub(crate) method: Method,
     /// `None`: the bucket.
-    pub(super) key: Option<&'a [u8]>,
+    pub(crate) key: Option<&'a [u8]>,
     /// What stands behind the question mark, encoded.
-    pub(super) query: String,
-    pub(super) headers: Vec<(String, Vec<u8>)>,
-    pub(super) body: Bytes,
+    pub(crate) query: String,
+    pub(crate) headers: Vec<(String, Vec<u8>)>,
+    pub(crate) body: Bytes,
 }
 
 impl<'a> Ask<'a> {
     /// Asks for an object, or for the bucket.
-    pub(super) fn get(key: Option<&'a [u8]>) -> Self {
+    pub(crate) fn get(key: Option<&'a [u8]>) -> Self {
         Self { method: Method::GET, key, query: String::new(), headers: Vec::new(), body: Bytes::new() }
     }
 }
 
 impl Client {
     /// A client of this bucket. The error is a message's end.
-    pub(super) fn new(settings: &BucketSettings) -> Result<Self, String> {
+    pub(crate) fn new(settings: &BucketSettings) -> Result<Self, String> {
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
         connector.set_connect_timeout(Some(CONNECT_LIMIT.min(settings.timeout())));
@@ -79,16 +79,16 @@ impl Client {
         let tls = match &settings.ca_file {
             // A host without any certificates can have a server without TLS.
             None if settings.endpoint().starts_with("http:") => builder.with_tls_config(trusts(RootCertStore::empty())),
-            None => builder.with_native_roots().map_err(|error| texts::s3_no_certificates(&error.to_string()))?,
+            None => builder.with_native_roots().map_err(|error| texts::no_certificates(&error.to_string()))?,
             Some(file) => {
                 let mut roots = RootCertStore::empty();
                 let found = CertificateDer::pem_file_iter(file).map_err(|error| error.to_string());
                 let added = found.and_then(|certificates| {
                     certificates.flatten().try_for_each(|certificate| roots.add(certificate)).map_err(|e| e.to_string())
                 });
-                added.map_err(|error| texts::s3_ca_file(file, &error))?;
+                added.map_err(|error| texts::ca_file(file, &error))?;
                 if roots.is_empty() {
-                    return Err(texts::s3_ca_file(file, texts::S3_NO_CERTIFICATE));
+                    return Err(texts::ca_file(file, texts::NO_CERTIFICATE));
                 }
                 builder.with_tls_config(trusts(roots))
             }
@@ -110,17 +110,17 @@ impl Client {
     }
 
     /// What was set for the bucket.
-    pub(super) fn settings(&self) -> &BucketSettings {
+    pub(crate) fn settings(&self) -> &BucketSettings {
         &self.settings
     }
 
     /// How long the server may send nothing.
-    pub(super) fn patience(&self) -> Duration {
+    pub(crate) fn patience(&self) -> Duration {
         self.settings.timeout()
     }
 
     /// Asks once.
-    pub(super) async fn ask(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
+    pub(crate) async fn ask(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
         let request = self.request(ask)?;
         let answer = timeout(self.patience(), self.http.request(request)).await;
         let answer = answer.map_err(|_| self.late())?.map_err(|error| S3Error::connection(&causes(&error)))?;
@@ -134,7 +134,7 @@ impl Client {
     }
 
     /// Asks until it is answered, or the tries are used up.
-    pub(super) async fn ask_again(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
+    pub(crate) async fn ask_again(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
         let mut tries = Tries::new(self.settings.retries);
         loop {
             match self.ask(ask).await {
@@ -145,7 +145,7 @@ impl Client {
     }
 
     /// Asks until there is a whole answer, or the tries are used up.
-    pub(super) async fn whole_answer(&self, ask: &Ask<'_>) -> Result<Bytes, S3Error> {
+    pub(crate) async fn whole_answer(&self, ask: &Ask<'_>) -> Result<Bytes, S3Error> {
         let mut tries = Tries::new(self.settings.retries);
         loop {
             let answered = match self.ask(ask).await {
@@ -160,14 +160,14 @@ impl Client {
     }
 
     /// The body of an answer that is no object.
-    pub(super) async fn body(&self, answer: Response<Incoming>) -> Result<Bytes, S3Error> {
+    pub(crate) async fn body(&self, answer: Response<Incoming>) -> Result<Bytes, S3Error> {
         let body = http_body_util::Limited::new(answer.into_body(), LONGEST_ANSWER).collect();
         let body = timeout(self.patience(), body).await.map_err(|_| self.late())?;
         Ok(body.map_err(|error| S3Error::connection(&error))?.to_bytes())
     }
 
     /// The server has sent nothing for too long.
-    pub(super) fn late(&self) -> S3Error {
+    pub(crate) fn late(&self) -> S3Error {
         S3Error::Late(self.patience().as_secs())
     }
 
@@ -227,28 +227,28 @@ struct Refusal {
 
 /// How often something may be tried again.
 #[derive(Debug)]
-pub(super) struct Tries {
+pub(crate) struct Tries {
     most: u32,
     left: u32,
 }
 
 impl Tries {
-    pub(super) const fn new(most: u32) -> Self {
+    pub(crate) const fn new(most: u32) -> Self {
         Self { most, left: most }
     }
 
     /// There was progress: all tries are there again.
-    pub(super) const fn renew(&mut self) {
+    pub(crate) const fn renew(&mut self) {
         self.left = self.most;
     }
 
     /// Waits before the next try; the error if there is none, or if it would not help.
-    pub(super) async fn pause(&mut self, error: S3Error) -> Result<(), S3Error> {
+    pub(crate) async fn pause(&mut self, error: S3Error) -> Result<(), S3Error> {
         self.pause_if(error.may_pass(), error).await
     }
 
     /// The same where it is known whether another try helps.
-    pub(super) async fn pause_if(&mut self, helps: bool, error: S3Error) -> Result<(), S3Error> {
+    pub(crate) async fn pause_if(&mut self, helps: bool, error: S3Error) -> Result<(), S3Error> {
         if self.left == 0 || !helps {
             return Err(error);
         }
@@ -264,12 +264,12 @@ impl Tries {
 }
 
 /// A key as it stands in an address.
-pub(super) fn encode_path(key: &[u8]) -> String {
+pub(crate) fn encode_path(key: &[u8]) -> String {
     encode(key, b"/")
 }
 
 /// A value as it stands behind the question mark.
-pub(super) fn encode_value(value: &[u8]) -> String {
+pub(crate) fn encode_value(value: &[u8]) -> String {
     encode(value, b"")
 }
 

@@ -20,46 +20,46 @@ const OPEN_TO_OTHERS: u32 = 0o027;
 /// The bucket of a command.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct BucketSettings {
+pub(crate) struct BucketSettings {
     /// Its name.
-    pub(super) bucket: String,
+    pub(crate) bucket: String,
     /// The server, `https://HOST[:PORT]`; without it Amazon's of the region.
     #[serde(default)]
     endpoint: Option<String>,
     /// The region that requests are signed for.
     #[serde(default = "default_region")]
-    pub(super) region: String,
+    pub(crate) region: String,
     /// Whether the bucket stands in the path, not in front of the server's name.
     #[serde(default = "yes")]
-    pub(super) path_style: bool,
-    pub(super) access_key: String,
-    pub(super) secret_key: String,
+    pub(crate) path_style: bool,
+    pub(crate) access_key: String,
+    pub(crate) secret_key: String,
     #[serde(default)]
-    pub(super) session_token: Option<String>,
+    pub(crate) session_token: Option<String>,
     /// What keys begin with that are saved. None: all.
     #[serde(default)]
     prefixes: Vec<String>,
     /// What is put before keys that are restored into this bucket.
     #[serde(default)]
-    pub(super) restore_prefix: String,
+    pub(crate) restore_prefix: String,
     /// Certificates that are trusted instead of the system's, in a file of PEM.
     #[serde(default)]
-    pub(super) ca_file: Option<PathBuf>,
+    pub(crate) ca_file: Option<PathBuf>,
     /// Objects that are fetched at the same time, 1 to 1,024.
     #[serde(default = "default_prefetch")]
-    pub(super) prefetch: u16,
+    pub(crate) prefetch: u16,
     /// Most mebibytes of objects that are fetched and not yet saved, 8 to 4,096.
     #[serde(default = "default_memory")]
     memory: u16,
     /// How often a request is tried again that has failed, 0 to 100.
     #[serde(default = "default_retries")]
-    pub(super) retries: u32,
+    pub(crate) retries: u32,
     /// Seconds in which a server must answer or send more, 1 to 3,600.
     #[serde(default = "default_timeout")]
     timeout: u16,
     /// Whether an `ETag` that looks like an MD5 digest is one.
     #[serde(default = "yes")]
-    pub(super) etag_is_md5: bool,
+    pub(crate) etag_is_md5: bool,
 }
 
 impl std::fmt::Debug for BucketSettings {
@@ -94,21 +94,21 @@ const fn default_timeout() -> u16 {
 
 impl BucketSettings {
     /// Reads the file. The error is a message.
-    pub(super) fn read(path: &Path) -> Result<Self, Vec<u8>> {
-        let failed = |line: usize, what: &str| texts::s3_settings(path, line, what);
+    pub(crate) fn read(path: &Path) -> Result<Self, Vec<u8>> {
+        let failed = |line: usize, what: &str| texts::settings(path, line, what);
         let io_failed = |error: std::io::Error| failed(0, &fd_os::io_error_text(&error));
         // A FIFO in its place must not stop the job.
         let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).map_err(io_failed)?;
         let metadata = file.metadata().map_err(io_failed)?;
         if !metadata.is_file() {
-            return Err(failed(0, texts::S3_NO_FILE));
+            return Err(failed(0, texts::NO_FILE));
         }
-        let own = nix::unistd::geteuid().as_raw();
+        let own = rustix::process::geteuid().as_raw();
         if metadata.uid() != 0 && metadata.uid() != own {
-            return Err(failed(0, texts::S3_FOREIGN));
+            return Err(failed(0, texts::FOREIGN));
         }
         if metadata.mode() & OPEN_TO_OTHERS != 0 {
-            return Err(failed(0, &texts::s3_open_to_others(metadata.mode() & 0o7777)));
+            return Err(failed(0, &texts::open_to_others(metadata.mode() & 0o7777)));
         }
         let mut text = String::new();
         file.by_ref().take(LONGEST).read_to_string(&mut text).map_err(io_failed)?;
@@ -117,7 +117,7 @@ impl BucketSettings {
     }
 
     /// The settings of a text; or the line, 0 for none, and what is wrong with it.
-    pub(super) fn parse(text: &str) -> Result<Self, (usize, String)> {
+    pub(crate) fn parse(text: &str) -> Result<Self, (usize, String)> {
         let settings: Self = toml::from_str(text).map_err(|error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             (before.matches('\n').count() + 1, error.message().to_owned())
@@ -131,7 +131,7 @@ impl BucketSettings {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         let in_range = |name, is, least: u32, most: u32| {
-            if (least..=most).contains(&is) { Ok(()) } else { Err((name, texts::s3_range(is, least, most))) }
+            if (least..=most).contains(&is) { Ok(()) } else { Err((name, texts::range(is, least, most))) }
         };
         in_range("prefetch", self.prefetch.into(), 1, 1024)?;
         in_range("memory", self.memory.into(), 8, 4096)?;
@@ -139,25 +139,25 @@ impl BucketSettings {
         in_range("timeout", self.timeout.into(), 1, 3600)?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
         if !self.bucket.bytes().all(plain) || matches!(self.bucket.as_str(), "" | "." | "..") {
-            return Err(("bucket", texts::S3_NO_BUCKET.to_owned()));
+            return Err(("bucket", texts::NO_BUCKET.to_owned()));
         }
         let uri: Result<Uri, _> = self.endpoint().parse();
         let fits = uri.is_ok_and(|uri| {
             matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() && matches!(uri.path(), "/" | "")
         });
         if !fits {
-            return Err(("endpoint", texts::S3_NO_ENDPOINT.to_owned()));
+            return Err(("endpoint", texts::NO_ENDPOINT.to_owned()));
         }
         for (name, text) in [("access_key", &self.access_key), ("secret_key", &self.secret_key)] {
             if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-                return Err((name, texts::S3_NO_KEY.to_owned()));
+                return Err((name, texts::NO_KEY.to_owned()));
             }
         }
         Ok(())
     }
 
     /// The server, without a slash at its end.
-    pub(super) fn endpoint(&self) -> String {
+    pub(crate) fn endpoint(&self) -> String {
         match &self.endpoint {
             Some(endpoint) => endpoint.trim_end_matches('/').to_owned(),
             None => format!("https://s3.{}.amazonaws.com", self.region),
@@ -165,7 +165,7 @@ impl BucketSettings {
     }
 
     /// What keys begin with that are saved: in their order, and none that begins with another.
-    pub(super) fn prefixes(&self) -> Vec<String> {
+    pub(crate) fn prefixes(&self) -> Vec<String> {
         let mut sorted = self.prefixes.clone();
         sorted.sort_unstable();
         let mut chosen: Vec<String> = Vec::new();
@@ -181,12 +181,12 @@ impl BucketSettings {
     }
 
     /// Most bytes of objects that are fetched and not yet saved.
-    pub(super) fn memory(&self) -> usize {
+    pub(crate) fn memory(&self) -> usize {
         usize::from(self.memory) << 20
     }
 
     /// How long a server may send nothing.
-    pub(super) fn timeout(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         Duration::from_secs(self.timeout.into())
     }
 }

@@ -7,24 +7,22 @@ use std::sync::Arc;
 
 use aws_smithy_types::date_time::Format;
 use fd_messages::MessageType;
+use fd_plugins::{CreateStatus, Host, Io, IoDone, MetadataPacket, RestoreFile, Status};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
 
-use super::client::Client;
-use super::error::S3Error;
-use super::extras::Extras;
-use super::listing::seconds;
-use super::names::key_of;
-use super::settings::BucketSettings;
-use super::upload::{Upload, Uploads};
-use super::work::Cancel;
-use crate::api::call::{Io, IoDone, Status};
-use crate::api::host::Host;
-use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile};
+use crate::client::Client;
+use crate::error::S3Error;
+use crate::extras::Extras;
+use crate::listing::seconds;
+use crate::names::key_of;
+use crate::settings::BucketSettings;
 use crate::texts;
+use crate::upload::{Upload, Uploads};
+use crate::work::Cancel;
 
 /// The files of a command on their way back.
 #[derive(Default, Debug)]
-pub(super) struct Restore {
+pub(crate) struct Restore {
     /// The bucket that they go to; `None`: to files.
     uploads: Option<Uploads>,
     /// What is known of the current file.
@@ -34,13 +32,13 @@ pub(super) struct Restore {
 
 impl Restore {
     /// Restores into the bucket of this file, or to files. The error is a message.
-    pub(super) fn begin(into: Option<&[u8]>, cancel: &Cancel) -> Result<Self, Vec<u8>> {
+    pub(crate) fn begin(into: Option<&[u8]>, cancel: &Cancel) -> Result<Self, Vec<u8>> {
         let uploads = match into {
             None => None,
             Some(path) => {
                 let path = Path::new(std::ffi::OsStr::from_bytes(path));
                 let settings = BucketSettings::read(path)?;
-                let client = Client::new(&settings).map_err(|what| texts::s3_settings(path, 0, &what))?;
+                let client = Client::new(&settings).map_err(|what| texts::settings(path, 0, &what))?;
                 Some(Uploads::new(Arc::new(client), cancel.clone()))
             }
         };
@@ -48,14 +46,14 @@ impl Restore {
     }
 
     /// A file comes.
-    pub(super) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
+    pub(crate) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
         self.extras = Extras::default();
         self.upload = None;
         let Some(uploads) = &self.uploads else { return CreateStatus::Core };
         let place = file.place.as_deref().unwrap_or_default();
         let place = place.strip_suffix(b"/").unwrap_or(place);
         let Some((_, key)) = file.name.strip_prefix(place).and_then(key_of) else {
-            host.message(MessageType::Error, &texts::s3_no_key(&file.name));
+            host.message(MessageType::Error, &texts::no_key(&file.name));
             return CreateStatus::Skip;
         };
         let key = [uploads.client().settings().restore_prefix.as_bytes(), &key].concat();
@@ -65,18 +63,18 @@ impl Restore {
                 CreateStatus::Extract
             }
             Ok(false) => {
-                host.message(MessageType::Skipped, &texts::s3_exists(&file.name));
+                host.message(MessageType::Skipped, &texts::exists(&file.name));
                 CreateStatus::Skip
             }
             Err(error) => {
-                host.message(MessageType::Error, &texts::s3_not_stored(&file.name, &error));
+                host.message(MessageType::Error, &texts::not_stored(&file.name, &error));
                 CreateStatus::Skip
             }
         }
     }
 
     /// What was saved with the current file.
-    pub(super) fn metadata(&mut self, packet: &MetadataPacket) -> Status {
+    pub(crate) fn metadata(&mut self, packet: &MetadataPacket) -> Status {
         if let Some(extras) = Extras::of_text(&packet.data) {
             if let Some(upload) = &mut self.upload {
                 upload.extras = extras.clone();
@@ -87,10 +85,10 @@ impl Restore {
     }
 
     /// The current file is there, with its data.
-    pub(super) fn set_attributes(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
+    pub(crate) fn set_attributes(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
         if self.uploads.is_none() {
             if let Err(error) = set_extras(file, &std::mem::take(&mut self.extras)) {
-                host.message(MessageType::Warning, &texts::s3_no_attributes(&file.name, &error));
+                host.message(MessageType::Warning, &texts::no_attributes(&file.name, &error));
             }
             return CreateStatus::Core;
         }
@@ -98,7 +96,7 @@ impl Restore {
     }
 
     /// The current file's data, for a bucket.
-    pub(super) fn io(&mut self, host: &mut dyn Host, io: &Io<'_>) -> IoDone {
+    pub(crate) fn io(&mut self, host: &mut dyn Host, io: &Io<'_>) -> IoDone {
         let (Some(uploads), Some(upload)) = (&mut self.uploads, &mut self.upload) else {
             return IoDone::error(libc::EBADF);
         };
@@ -120,7 +118,7 @@ impl Restore {
             (Err(error), _) => {
                 if let (Some(upload), Some(uploads)) = (self.upload.take(), &self.uploads) {
                     uploads.abandon(&upload);
-                    host.message(MessageType::Error, &texts::s3_not_stored(&upload.name, &error));
+                    host.message(MessageType::Error, &texts::not_stored(&upload.name, &error));
                 }
                 IoDone::error(libc::EIO)
             }
@@ -128,7 +126,7 @@ impl Restore {
     }
 
     /// No more files come.
-    pub(super) fn end(&mut self, host: &mut dyn Host) {
+    pub(crate) fn end(&mut self, host: &mut dyn Host) {
         if let Some(uploads) = &mut self.uploads {
             uploads.wait_for_all(host);
         }

@@ -1,8 +1,9 @@
 //! `s3`: the objects of a bucket, on any server that speaks S3, are saved as files; a restore makes
 //! files of them, or objects.
 //!
-//! It runs in a plugin host: its library for requests has threads of its own, and none of them is
-//! ever in the daemon.
+//! A library for the `Plugin Directory`, of the package `ferrofd-s3`. It is a plugin like any
+//! other: the daemon loads it in a plugin host, so that nothing of its requests, their TLS and
+//! their threads is ever in the daemon.
 //!
 //! - `settings`: the file that a command names;
 //! - `names`: between keys and the names of files;
@@ -11,6 +12,8 @@
 //! - `backup`: listing, comparing, and fetching ahead;
 //! - `restore`, `upload`: the way back;
 //! - `job`: the plugin's functions.
+
+#![cfg(target_arch = "x86_64")]
 
 mod backup;
 mod checksum;
@@ -23,30 +26,23 @@ mod names;
 mod object;
 mod restore;
 mod settings;
+mod texts;
 mod upload;
 mod work;
 
-use crate::api::call::{Called, Status};
-use crate::api::host::Host;
-use crate::api::plugin::{Instance, Offers, Plugin, PluginInfo};
+use fd_plugins::{Called, Host, Instance, Offers, Plugin, PluginInfo, Status};
+
 use job::S3Job;
 pub use listing::objects_in;
 pub use names::wrong_name;
 
 /// The plugin.
 #[derive(Debug)]
-pub(crate) struct S3Plugin {
+struct S3Plugin {
     info: PluginInfo,
 }
 
-impl S3Plugin {
-    /// The file that it would have.
-    pub(crate) const FILE: &'static [u8] = b"s3-fd.so";
-
-    pub(crate) fn new() -> Self {
-        Self { info: PluginInfo { file: Self::FILE.to_vec(), version: b"1".to_vec() } }
-    }
-}
+fd_plugins::export!(S3Plugin { info: PluginInfo { file: b"s3-fd.so".to_vec(), version: b"1".to_vec() } });
 
 impl Plugin for S3Plugin {
     fn info(&self) -> &PluginInfo {

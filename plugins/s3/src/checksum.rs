@@ -10,7 +10,7 @@ static CRC32C: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISCSI);
 static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&CRC_64_NVME);
 
 /// A checksum that is computed while an object is read.
-pub(super) enum Checksum {
+pub(crate) enum Checksum {
     /// The server has said none that can be checked.
     None,
     /// The `ETag` of an object that was stored in one piece.
@@ -21,7 +21,7 @@ pub(super) enum Checksum {
 
 impl Checksum {
     /// The best one that the server names for a whole object.
-    pub(super) fn of(headers: &HeaderMap, etag: Option<&str>, etag_is_md5: bool) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, etag: Option<&str>, etag_is_md5: bool) -> Self {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         // A checksum of checksums of parts has their number behind a hyphen.
         let named = |name: &str, length: usize| {
@@ -47,7 +47,7 @@ impl Checksum {
     }
 
     /// The next bytes of the object.
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::None => {}
             Self::Md5(digest, _) => digest.update(bytes),
@@ -57,7 +57,7 @@ impl Checksum {
     }
 
     /// After the last bytes: the name of the checksum if it is another one.
-    pub(super) fn differs(self) -> Option<&'static str> {
+    pub(crate) fn differs(self) -> Option<&'static str> {
         let (name, is_same) = match self {
             Self::None => return None,
             Self::Md5(digest, wanted) => ("MD5", digest.finalize().as_slice() == wanted),

@@ -6,20 +6,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fd_messages::MessageType;
+use fd_plugins::{
+    Called, CancelEvent, CreateStatus, Event, FilledIn, Host, Instance, Io, IoDone, MetadataPacket, RestoreFile,
+    RestoreOption, SavePacket, Status, Value, Variable,
+};
 
-use super::backup::{Backup, Mode};
-use super::client::Client;
-use super::error::S3Error;
-use super::restore::Restore;
-use super::settings::BucketSettings;
-use super::work::Cancel;
-use crate::api::call::{Called, Io, IoDone, Status};
-use crate::api::event::Event;
-use crate::api::host::{Host, Value, Variable};
-use crate::api::options::{FilledIn, RestoreOption};
-use crate::api::packets::{CreateStatus, MetadataPacket, RestoreFile, SavePacket};
-use crate::api::plugin::{CancelEvent, Instance};
+use crate::backup::{Backup, Mode};
+use crate::client::Client;
+use crate::error::S3Error;
+use crate::restore::Restore;
+use crate::settings::BucketSettings;
 use crate::texts;
+use crate::work::Cancel;
 
 /// A bucket for one restore.
 static RESTORE_INTO: RestoreOption = RestoreOption {
@@ -27,12 +25,12 @@ static RESTORE_INTO: RestoreOption = RestoreOption {
     offered: b"# Plugin configuration file\n# Version 1\n\
         OptPrompt=\"Restore into the bucket of this file on the client\"\nrestore_into=@STR@\n\n",
     is_optional: true,
-    obeyed: texts::s3_restores_into,
+    obeyed: texts::restores_into,
 };
 
 /// Its context in a job.
 #[derive(Default, Debug)]
-pub(super) struct S3Job {
+pub(crate) struct S3Job {
     cancel: Arc<Canceller>,
     level: Option<u8>,
     backup: Option<Backup>,
@@ -147,8 +145,8 @@ impl S3Job {
         let mode = Mode { only_changed, accurate, estimates };
         let path = path_of(command);
         let begun = BucketSettings::read(path).and_then(|settings| {
-            let client = Client::new(&settings).map_err(|what| texts::s3_settings(path, 0, &what))?;
-            let failed = |error: S3Error| texts::s3_not_listed(&settings.bucket, &error);
+            let client = Client::new(&settings).map_err(|what| texts::settings(path, 0, &what))?;
+            let failed = |error: S3Error| texts::not_listed(&settings.bucket, &error);
             Backup::begin(Arc::new(client), self.cancel.0.clone(), mode).map_err(failed)
         });
         match begun {

@@ -25,11 +25,11 @@ const LONGEST: usize = 64 << 10;
 
 /// Names and values.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(super) struct Extras(Vec<(String, Vec<u8>)>);
+pub(crate) struct Extras(Vec<(String, Vec<u8>)>);
 
 impl Extras {
     /// What the headers of an answer say.
-    pub(super) fn of_headers(headers: &HeaderMap) -> Self {
+    pub(crate) fn of_headers(headers: &HeaderMap) -> Self {
         let mut found: Vec<(String, Vec<u8>)> = headers
             .iter()
             .filter(|(name, _)| is_kept(name.as_str()) || TOLD.contains(&name.as_str()))
@@ -40,7 +40,7 @@ impl Extras {
     }
 
     /// The text of a file's metadata.
-    pub(super) fn to_text(&self) -> Vec<u8> {
+    pub(crate) fn to_text(&self) -> Vec<u8> {
         let mut text = VERSION.to_vec();
         for (name, value) in &self.0 {
             text.extend_from_slice(name.as_bytes());
@@ -52,7 +52,7 @@ impl Extras {
     }
 
     /// What a text says; `None` if it is another one.
-    pub(super) fn of_text(text: &[u8]) -> Option<Self> {
+    pub(crate) fn of_text(text: &[u8]) -> Option<Self> {
         let lines = text.strip_prefix(VERSION)?;
         if text.len() > LONGEST {
             return None;
@@ -71,12 +71,12 @@ impl Extras {
     }
 
     /// Headers of a restored object.
-    pub(super) fn headers(&self) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn headers(&self) -> Vec<(String, Vec<u8>)> {
         self.0.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
     }
 
     /// Extended attributes of a restored file.
-    pub(super) fn attributes(&self) -> impl Iterator<Item = (String, &[u8])> {
+    pub(crate) fn attributes(&self) -> impl Iterator<Item = (String, &[u8])> {
         self.0.iter().map(|(name, value)| (format!("user.s3.{name}"), value.as_slice()))
     }
 }

@@ -10,31 +10,31 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::checksum::Checksum;
-use super::client::{Ask, Client, Tries};
-use super::error::S3Error;
-use super::extras::Extras;
-use super::listing::seconds;
-use super::work::runtime;
+use crate::checksum::Checksum;
+use crate::client::{Ask, Client, Tries};
+use crate::error::S3Error;
+use crate::extras::Extras;
+use crate::listing::seconds;
 use crate::texts;
+use crate::work::runtime;
 
 /// Most pieces of an object that wait to be read. Their bytes are bounded, too.
 const MOST_PIECES: usize = 256;
 
 /// What a server says of an object that it sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Head {
+pub(crate) struct Head {
     /// Bytes.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// When it was stored, seconds since 1970; `None` if the server doesn't say.
-    pub(super) modified: Option<i64>,
-    pub(super) etag: Option<String>,
-    pub(super) extras: Extras,
+    pub(crate) modified: Option<i64>,
+    pub(crate) etag: Option<String>,
+    pub(crate) extras: Extras,
 }
 
 /// An object that is being fetched.
 #[derive(Debug)]
-pub(super) struct Fetch {
+pub(crate) struct Fetch {
     /// The head, or why there is none.
     head: oneshot::Receiver<Result<Head, S3Error>>,
     data: mpsc::Receiver<Result<Bytes, S3Error>>,
@@ -55,7 +55,7 @@ impl Drop for Fetch {
 impl Fetch {
     /// Begins to fetch an object, of which at most `room` bytes wait to be read. `share` is given
     /// back when it is dropped.
-    pub(super) fn begin(
+    pub(crate) fn begin(
         client: &Arc<Client>,
         key: Vec<u8>,
         room: usize,
@@ -72,12 +72,12 @@ impl Fetch {
     }
 
     /// What the server says of the object, or why it does not. Once only.
-    pub(super) async fn head(&mut self) -> Result<Head, S3Error> {
+    pub(crate) async fn head(&mut self) -> Result<Head, S3Error> {
         (&mut self.head).await.unwrap_or(Err(S3Error::Canceled))
     }
 
     /// The next bytes of the object; `None` at its end. After an error nothing follows.
-    pub(super) async fn next(&mut self) -> Option<Result<Bytes, S3Error>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, S3Error>> {
         let next = self.data.recv().await;
         match &next {
             Some(Ok(bytes)) => self.room.add_permits(bytes.len().min(self.most)),
@@ -201,7 +201,7 @@ impl Work {
         let is_rest = range.is_some_and(|range| range.starts_with(&format!("bytes {from}-")));
         match (is_same, from == 0 || is_rest) {
             (false, _) => Err(S3Error::Changed),
-            (true, false) => Err(S3Error::nonsense(texts::S3_NO_RANGES)),
+            (true, false) => Err(S3Error::nonsense(texts::NO_RANGES)),
             (true, true) => Ok(answer),
         }
     }
@@ -224,7 +224,7 @@ impl Work {
             let frame = frame.map_err(|_| S3Error::Short { got: *got, wanted: size })?;
             let Ok(bytes) = frame.into_data() else { continue };
             if got.saturating_add(bytes.len() as u64) > size {
-                return Err(S3Error::nonsense(texts::S3_TOO_LONG));
+                return Err(S3Error::nonsense(texts::TOO_LONG));
             }
             checksum.update(&bytes);
             *got += bytes.len() as u64;
@@ -241,11 +241,11 @@ impl Work {
 }
 
 /// What the headers of an answer say.
-pub(super) fn head(headers: &HeaderMap) -> Result<Head, S3Error> {
+pub(crate) fn head(headers: &HeaderMap) -> Result<Head, S3Error> {
     let size = header(headers, "content-length").and_then(|text| text.parse().ok());
     let modified = header(headers, "last-modified").and_then(|text| seconds(&text, Format::HttpDate));
     Ok(Head {
-        size: size.ok_or_else(|| S3Error::nonsense(texts::S3_NO_LENGTH))?,
+        size: size.ok_or_else(|| S3Error::nonsense(texts::NO_LENGTH))?,
         modified,
         etag: header(headers, "etag"),
         extras: Extras::of_headers(headers),

@@ -24,7 +24,7 @@ const MARK: u8 = b'%';
 
 /// The name of a key, for keys that come in their order.
 #[derive(Debug, Default)]
-pub(super) struct Namer {
+pub(crate) struct Namer {
     /// Keys of objects that the present key begins with, shortest first.
     above: Vec<Vec<u8>>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Namer {
 impl Namer {
     /// The name of the next key of a bucket, and whether a part of it is marked because of another
     /// object. Keys must come in the order of their bytes.
-    pub(super) fn name(&mut self, bucket: &str, key: &[u8]) -> (Vec<u8>, bool) {
+    pub(crate) fn name(&mut self, bucket: &str, key: &[u8]) -> (Vec<u8>, bool) {
         self.above.retain(|above| key.starts_with(above));
         let mut name = [ROOT, bucket.as_bytes()].concat();
         let mut is_marked = false;
@@ -106,7 +106,7 @@ const fn is_escaped(byte: u8) -> bool {
 }
 
 /// The bucket and the key of a name; `None` if it is the name of none.
-pub(super) fn key_of(name: &[u8]) -> Option<(String, Vec<u8>)> {
+pub(crate) fn key_of(name: &[u8]) -> Option<(String, Vec<u8>)> {
     let rest = name.strip_prefix(ROOT)?;
     let slash = rest.iter().position(|byte| *byte == b'/')?;
     let bucket = std::str::from_utf8(rest.get(..slash)?).ok()?;

@@ -6,21 +6,19 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use fd_messages::MessageType;
+use fd_plugins::{Host, IoDone, MetadataPacket, SavePacket, Status};
 use fd_records::{FileType, Stat};
 use hyper::body::{Buf as _, Bytes};
 use md5::{Digest as _, Md5};
 use tokio::sync::{Semaphore, mpsc};
 
-use super::client::Client;
-use super::error::S3Error;
-use super::listing::{Listed, list};
-use super::names::Namer;
-use super::object::{Fetch, Head};
-use super::work::Cancel;
-use crate::api::call::{IoDone, Status};
-use crate::api::host::Host;
-use crate::api::packets::{MetadataPacket, SavePacket};
+use crate::client::Client;
+use crate::error::S3Error;
+use crate::listing::{Listed, list};
+use crate::names::Namer;
+use crate::object::{Fetch, Head};
 use crate::texts;
+use crate::work::Cancel;
 
 /// Bytes of one unit of the memory that objects share.
 const UNIT: usize = 1 << 10;
@@ -31,7 +29,7 @@ const METADATA_HEAD: usize = 24;
 
 /// A command at work.
 #[derive(Debug)]
-pub(super) struct Backup {
+pub(crate) struct Backup {
     client: Arc<Client>,
     cancel: Cancel,
     pages: mpsc::Receiver<Result<Vec<Listed>, S3Error>>,
@@ -49,13 +47,13 @@ pub(super) struct Backup {
 
 /// What the job wants.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(super) struct Mode {
+pub(crate) struct Mode {
     /// Only what has changed.
-    pub(super) only_changed: bool,
+    pub(crate) only_changed: bool,
     /// The catalog's list of files is there.
-    pub(super) accurate: bool,
+    pub(crate) accurate: bool,
     /// Nothing is read.
-    pub(super) estimates: bool,
+    pub(crate) estimates: bool,
 }
 
 /// An object that is fetched, or of which only the attributes are wanted.
@@ -82,7 +80,7 @@ struct Counts {
 }
 
 impl Backup {
-    pub(super) fn begin(client: Arc<Client>, cancel: Cancel, mode: Mode) -> Result<Self, S3Error> {
+    pub(crate) fn begin(client: Arc<Client>, cancel: Cancel, mode: Mode) -> Result<Self, S3Error> {
         Ok(Self {
             pages: list(&client)?,
             page: Vec::new().into_iter(),
@@ -100,7 +98,7 @@ impl Backup {
     }
 
     /// The next object that is to be saved. [`Status::Stop`] after the last one.
-    pub(super) fn next(&mut self, host: &mut dyn Host, file: &mut SavePacket) -> Status {
+    pub(crate) fn next(&mut self, host: &mut dyn Host, file: &mut SavePacket) -> Status {
         self.current = None;
         match self.find(host, file) {
             Ok(true) => Status::Ok,
@@ -108,7 +106,7 @@ impl Backup {
                 let Counts { listed, unchanged, failed } = self.counts;
                 let bucket = &self.client.settings().bucket;
                 if !self.mode.estimates {
-                    host.message(MessageType::Info, &texts::s3_summary(bucket, listed, unchanged, failed));
+                    host.message(MessageType::Info, &texts::summary(bucket, listed, unchanged, failed));
                 }
                 Status::Stop
             }
@@ -116,7 +114,7 @@ impl Backup {
             Err(error) => {
                 // A part of a bucket must not pass for the whole: what is missing would not be
                 // saved by later jobs, either.
-                host.message(MessageType::Fatal, &texts::s3_not_listed(&self.client.settings().bucket, &error));
+                host.message(MessageType::Fatal, &texts::not_listed(&self.client.settings().bucket, &error));
                 Status::Error
             }
         }
@@ -140,11 +138,11 @@ impl Backup {
                 }
                 Err(S3Error::Canceled) => return Err(S3Error::Canceled),
                 Err(error) if error.is_absent() => {
-                    host.message(MessageType::Info, &texts::s3_gone(&name));
+                    host.message(MessageType::Info, &texts::gone(&name));
                 }
                 Err(error) => {
                     self.counts.failed += 1;
-                    host.message(MessageType::Error, &texts::s3_not_read(&name, &error));
+                    host.message(MessageType::Error, &texts::not_read(&name, &error));
                     // It is there: the catalog's version of it remains.
                     let _unknown = host.mark_seen(&name);
                 }
@@ -232,12 +230,12 @@ impl Backup {
     }
 
     /// Opens the object that was handed over.
-    pub(super) fn open(&mut self) -> IoDone {
+    pub(crate) fn open(&mut self) -> IoDone {
         if self.current.is_some() { IoDone::bytes(0) } else { IoDone::error(libc::ENOENT) }
     }
 
     /// Reads on in it.
-    pub(super) fn read(&mut self, host: &mut dyn Host, buffer: &mut [u8]) -> IoDone {
+    pub(crate) fn read(&mut self, host: &mut dyn Host, buffer: &mut [u8]) -> IoDone {
         let Some(Current { name, fetch, piece }) = &mut self.current else { return IoDone::error(libc::EBADF) };
         let mut count = 0;
         while count < buffer.len() {
@@ -251,7 +249,7 @@ impl Backup {
                     Ok(Some(Err(S3Error::Canceled))) | Err(_) => return IoDone::error(libc::ECANCELED),
                     Ok(Some(Err(error))) => {
                         self.counts.failed += 1;
-                        host.message(MessageType::Warning, &texts::s3_not_read(name, &error));
+                        host.message(MessageType::Warning, &texts::not_read(name, &error));
                         return IoDone::error(libc::EIO);
                     }
                 }
@@ -265,7 +263,7 @@ impl Backup {
     }
 
     /// Closes it.
-    pub(super) fn close(&mut self) -> IoDone {
+    pub(crate) fn close(&mut self) -> IoDone {
         self.current = None;
         IoDone::bytes(0)
     }

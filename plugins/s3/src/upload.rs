@@ -4,18 +4,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use fd_messages::{MessageType, Said};
+use fd_plugins::Host;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
 use quick_xml::de::from_reader;
 use serde::Deserialize;
 use tokio::task::JoinHandle;
 
-use super::client::{Ask, Client, encode_value};
-use super::error::S3Error;
-use super::extras::Extras;
-use super::work::{Cancel, runtime};
-use crate::api::host::Host;
+use crate::client::{Ask, Client, encode_value};
+use crate::error::S3Error;
+use crate::extras::Extras;
 use crate::texts;
+use crate::work::{Cancel, runtime};
 
 /// Bytes of a part of a large object. Smaller ones are stored in one piece.
 const PART: usize = 8 << 20;
@@ -24,7 +24,7 @@ const MOST: (usize, usize) = (64, 64 << 20);
 
 /// Objects on their way into a bucket.
 #[derive(Debug)]
-pub(super) struct Uploads {
+pub(crate) struct Uploads {
     client: Arc<Client>,
     cancel: Cancel,
     /// Small ones, which are stored while others come.
@@ -41,12 +41,12 @@ struct Running {
 
 /// An object whose data comes.
 #[derive(Debug)]
-pub(super) struct Upload {
+pub(crate) struct Upload {
     /// The file that it was.
-    pub(super) name: Vec<u8>,
+    pub(crate) name: Vec<u8>,
     key: Vec<u8>,
     /// Its headers.
-    pub(super) extras: Extras,
+    pub(crate) extras: Extras,
     data: Vec<u8>,
     /// What the server calls it, once it has parts; and their tags.
     parts: Option<(String, Vec<String>)>,
@@ -54,7 +54,7 @@ pub(super) struct Upload {
 
 impl Upload {
     /// The object of this key, which was this file.
-    pub(super) fn new(name: Vec<u8>, key: Vec<u8>, extras: Extras) -> Self {
+    pub(crate) fn new(name: Vec<u8>, key: Vec<u8>, extras: Extras) -> Self {
         Self { name, key, extras, data: Vec::new(), parts: None }
     }
 }
@@ -68,17 +68,17 @@ impl Drop for Uploads {
 }
 
 impl Uploads {
-    pub(super) fn new(client: Arc<Client>, cancel: Cancel) -> Self {
+    pub(crate) fn new(client: Arc<Client>, cancel: Cancel) -> Self {
         Self { client, cancel, running: VecDeque::new(), bytes: 0 }
     }
 
     /// The bucket.
-    pub(super) fn client(&self) -> &Client {
+    pub(crate) fn client(&self) -> &Client {
         &self.client
     }
 
     /// The headers of the object of this key; `None` if there is none.
-    pub(super) fn look_up(&self, key: &[u8]) -> Result<Option<HeaderMap>, S3Error> {
+    pub(crate) fn look_up(&self, key: &[u8]) -> Result<Option<HeaderMap>, S3Error> {
         let ask = Ask { method: Method::HEAD, ..Ask::get(Some(key)) };
         match self.cancel.wait(self.client.ask_again(&ask))? {
             Ok(answer) => Ok(Some(answer.headers().clone())),
@@ -88,7 +88,7 @@ impl Uploads {
     }
 
     /// The next bytes of an object.
-    pub(super) fn write(&mut self, upload: &mut Upload, data: &[u8]) -> Result<(), S3Error> {
+    pub(crate) fn write(&mut self, upload: &mut Upload, data: &[u8]) -> Result<(), S3Error> {
         let mut rest = data;
         while !rest.is_empty() {
             if upload.data.len() == PART {
@@ -119,12 +119,12 @@ impl Uploads {
         };
         let answer = self.cancel.wait(self.client.ask_again(&ask))??;
         let tag = answer.headers().get("etag").and_then(|tag| tag.to_str().ok());
-        tags.push(tag.ok_or_else(|| S3Error::nonsense(texts::S3_NO_TAG))?.to_owned());
+        tags.push(tag.ok_or_else(|| S3Error::nonsense(texts::NO_TAG))?.to_owned());
         Ok(())
     }
 
     /// All bytes of an object are there. Errors of small ones are said later.
-    pub(super) fn finish(&mut self, host: &mut dyn Host, mut upload: Upload) -> Result<(), S3Error> {
+    pub(crate) fn finish(&mut self, host: &mut dyn Host, mut upload: Upload) -> Result<(), S3Error> {
         if upload.parts.is_some() {
             if !upload.data.is_empty() {
                 self.send_part(&mut upload)?;
@@ -163,7 +163,7 @@ impl Uploads {
     }
 
     /// Gives up an object: its parts must not stay in the bucket.
-    pub(super) fn abandon(&self, upload: &Upload) {
+    pub(crate) fn abandon(&self, upload: &Upload) {
         if let Some((id, _)) = &upload.parts {
             let query = format!("uploadId={}", encode_value(id.as_bytes()));
             let ask = Ask { method: Method::DELETE, query, ..Ask::get(Some(&upload.key)) };
@@ -184,10 +184,10 @@ impl Uploads {
                     return Err(canceled);
                 }
                 Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error)),
+                Ok(Ok(Err(error))) => host.message(MessageType::Error, &texts::not_stored(&running.name, &error)),
                 Ok(Err(error)) => {
                     let error = S3Error::nonsense(&error);
-                    host.message(MessageType::Error, &texts::s3_not_stored(&running.name, &error));
+                    host.message(MessageType::Error, &texts::not_stored(&running.name, &error));
                 }
             }
         }
@@ -195,7 +195,7 @@ impl Uploads {
     }
 
     /// Waits for all that are on their way.
-    pub(super) fn wait_for_all(&mut self, host: &mut dyn Host) {
+    pub(crate) fn wait_for_all(&mut self, host: &mut dyn Host) {
         let _canceled = self.wait_until(host, 0, usize::MAX);
     }
 }

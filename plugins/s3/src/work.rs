@@ -10,14 +10,14 @@ use std::thread;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use super::error::S3Error;
+use crate::error::S3Error;
 
 /// Most threads that work on requests.
 const MOST_THREADS: usize = 4;
 
 /// The threads of this process that work on requests. They are started with the first command, in a
 /// plugin host only.
-pub(super) fn runtime() -> io::Result<&'static Runtime> {
+pub(crate) fn runtime() -> io::Result<&'static Runtime> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
@@ -30,7 +30,7 @@ pub(super) fn runtime() -> io::Result<&'static Runtime> {
 
 /// Whether a job was canceled.
 #[derive(Clone, Debug)]
-pub(super) struct Cancel(watch::Sender<bool>);
+pub(crate) struct Cancel(watch::Sender<bool>);
 
 impl Default for Cancel {
     fn default() -> Self {
@@ -40,17 +40,17 @@ impl Default for Cancel {
 
 impl Cancel {
     /// The job is canceled.
-    pub(super) fn set(&self) {
+    pub(crate) fn set(&self) {
         self.0.send_replace(true);
     }
 
     /// Whether it was.
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         *self.0.borrow()
     }
 
     /// Waits for this on the calling thread, but no longer than until the job is canceled.
-    pub(super) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, S3Error> {
+    pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, S3Error> {
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let mut canceled = self.0.subscribe();
         runtime.block_on(async move {

@@ -8,23 +8,23 @@ use quick_xml::de::from_reader;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use super::client::{Ask, Client, encode_value};
-use super::error::S3Error;
-use super::work::runtime;
+use crate::client::{Ask, Client, encode_value};
+use crate::error::S3Error;
 use crate::texts;
+use crate::work::runtime;
 
 /// Pages that are fetched before they are wanted.
 const PAGES_AHEAD: usize = 2;
 
 /// An object of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Listed {
-    pub(super) key: Vec<u8>,
+pub(crate) struct Listed {
+    pub(crate) key: Vec<u8>,
     /// Bytes.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// When it was stored, seconds since 1970.
-    pub(super) modified: i64,
-    pub(super) etag: String,
+    pub(crate) modified: i64,
+    pub(crate) etag: String,
 }
 
 /// A page of a listing.
@@ -37,7 +37,7 @@ struct Page {
 
 /// Lists all objects that begin with the bucket's prefixes. The list ends with an error, or when
 /// nobody reads on.
-pub(super) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Listed>, S3Error>>, S3Error> {
+pub(crate) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Listed>, S3Error>>, S3Error> {
     let (pages, receiver) = mpsc::channel(PAGES_AHEAD);
     let client = Arc::clone(client);
     let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
@@ -78,11 +78,11 @@ async fn fetch(
     let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }).await?;
     let page = parse(&answer)?;
     if page.next.is_some() && (page.next.as_deref() == token || page.objects.is_empty()) {
-        return Err(S3Error::nonsense(texts::S3_ENDLESS));
+        return Err(S3Error::nonsense(texts::ENDLESS));
     }
     for object in &page.objects {
         if last.as_ref().is_some_and(|last| *last >= object.key) {
-            return Err(S3Error::nonsense(&texts::s3_no_order(&object.key)));
+            return Err(S3Error::nonsense(&texts::no_order(&object.key)));
         }
         *last = Some(object.key.clone());
     }
@@ -111,17 +111,17 @@ struct Content {
 }
 
 fn parse(answer: &[u8]) -> Result<Page, S3Error> {
-    let answer: Answer = from_reader(answer).map_err(|error| S3Error::nonsense(&texts::s3_no_listing(&error)))?;
+    let answer: Answer = from_reader(answer).map_err(|error| S3Error::nonsense(&texts::no_listing(&error)))?;
     let is_encoded = answer.encoding_type.as_deref() == Some("url");
     let objects = answer.contents.into_iter().map(|content| {
         let modified = seconds(&content.last_modified, Format::DateTimeWithOffset)
-            .ok_or_else(|| S3Error::nonsense(&texts::s3_no_time(&content.last_modified)))?;
+            .ok_or_else(|| S3Error::nonsense(&texts::no_time(&content.last_modified)))?;
         let key = if is_encoded { decode(&content.key) } else { content.key.into_bytes() };
         Ok(Listed { key, size: content.size, modified, etag: content.etag })
     });
     let objects = objects.collect::<Result<_, S3Error>>()?;
     if answer.is_truncated && answer.next_continuation_token.is_none() {
-        return Err(S3Error::nonsense(texts::S3_ENDLESS));
+        return Err(S3Error::nonsense(texts::ENDLESS));
     }
     Ok(Page { objects, next: answer.next_continuation_token.filter(|_| answer.is_truncated) })
 }
@@ -132,7 +132,7 @@ pub fn objects_in(answer: &[u8]) -> Option<usize> {
 }
 
 /// Seconds since 1970 of a time in this format.
-pub(super) fn seconds(text: &str, format: Format) -> Option<i64> {
+pub(crate) fn seconds(text: &str, format: Format) -> Option<i64> {
     DateTime::from_str(text, format).ok().map(|time| time.secs())
 }
 

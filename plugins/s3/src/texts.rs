@@ -1,0 +1,137 @@
+//! What users read of the plugin.
+
+use std::fmt::Display;
+
+/// A file of bucket settings that can't be used; `line` is 0 if it is about no line.
+pub(crate) fn settings(path: &std::path::Path, line: usize, what: &str) -> Vec<u8> {
+    let place = if line == 0 { String::new() } else { format!(" line {line}") };
+    format!("s3: {}{place}: {what}\n", path.display()).into_bytes()
+}
+
+/// What is no file.
+pub(crate) const NO_FILE: &str = "it is not a file";
+/// A file of somebody else.
+pub(crate) const FOREIGN: &str = "it must belong to root, because it has a secret key";
+/// What is no name of a bucket.
+pub(crate) const NO_BUCKET: &str = "a bucket's name has letters, digits, dots and hyphens";
+/// What is no address of a server.
+pub(crate) const NO_ENDPOINT: &str = "it must be http://HOST[:PORT] or https://HOST[:PORT], without a path";
+/// What is no key for access.
+pub(crate) const NO_KEY: &str = "it must have printable ASCII characters, and no spaces";
+/// A file without a certificate.
+pub(crate) const NO_CERTIFICATE: &str = "it has no certificate";
+/// A listing that does not end.
+pub(crate) const ENDLESS: &str = "the listing has no next page where it should have one";
+/// An object that was replaced.
+pub(crate) const CHANGED: &str = "the object was replaced while it was read";
+/// A server that can't send the rest of an object.
+pub(crate) const NO_RANGES: &str = "the server does not send the rest of an object";
+/// An object with more bytes than it should have.
+pub(crate) const TOO_LONG: &str = "the server sends more bytes than it has said";
+/// An object of unknown size.
+pub(crate) const NO_LENGTH: &str = "the server does not say how long the object is";
+/// A part without an `ETag`.
+pub(crate) const NO_TAG: &str = "the server has sent no ETag for a part";
+
+/// A file that others may read or change.
+pub(crate) fn open_to_others(mode: u32) -> String {
+    format!("it has a secret key, and mode {mode:04o} lets others read or change it: chmod 0600")
+}
+
+/// A number that is out of its range.
+pub(crate) fn range(is: u32, least: u32, most: u32) -> String {
+    format!("{is} is not {least} to {most}")
+}
+
+/// Certificates that can't be read.
+pub(crate) fn ca_file(file: &std::path::Path, error: &str) -> String {
+    format!("ca_file: {}: {error}", file.display())
+}
+
+/// A system without certificates.
+pub(crate) fn no_certificates(error: &str) -> String {
+    format!("the system has no certificates that are trusted ({error}); set ca_file")
+}
+
+/// A request that a server has refused.
+pub(crate) fn refused(status: u16, code: &str, message: &str) -> String {
+    let gap = if code.is_empty() && message.is_empty() { "" } else { " " };
+    let colon = if code.is_empty() || message.is_empty() { "" } else { ": " };
+    format!("the server answers {status}{gap}{code}{colon}{message}")
+}
+
+/// A server that does not answer.
+pub(crate) fn late(seconds: u64) -> String {
+    format!("the server has sent nothing for {seconds} seconds")
+}
+
+/// An object with fewer bytes than it should have.
+pub(crate) fn short(got: u64, wanted: u64) -> String {
+    format!("the connection ended after {got} of {wanted} bytes")
+}
+
+/// Data that is not the object's.
+pub(crate) fn checksum(kind: &str) -> String {
+    format!("the data is not what the object's {kind} says")
+}
+
+/// What is no listing.
+pub(crate) fn no_listing(error: &dyn Display) -> String {
+    format!("the answer is no listing of a bucket: {error}")
+}
+
+/// What is no time.
+pub(crate) fn no_time(text: &str) -> String {
+    format!("the listing has a time that is none: {text}")
+}
+
+/// A listing in another order than that of the keys.
+pub(crate) fn no_order(key: &[u8]) -> String {
+    format!("the listing is not in the order of the keys: {}", key.escape_ascii())
+}
+
+/// A bucket that can't be listed to its end.
+pub(crate) fn not_listed(bucket: &str, error: &dyn Display) -> Vec<u8> {
+    format!("s3: Could not list bucket {bucket}: {error}\n").into_bytes()
+}
+
+/// An object that can't be read, or not to its end.
+pub(crate) fn not_read(name: &[u8], error: &dyn Display) -> Vec<u8> {
+    [b"s3: Could not read ", name, format!(": {error}\n").as_bytes()].concat()
+}
+
+/// An object that was listed and is there no more.
+pub(crate) fn gone(name: &[u8]) -> Vec<u8> {
+    [b"s3: Deleted since it was listed: ", name, b"\n"].concat()
+}
+
+/// What a backup has done.
+pub(crate) fn summary(bucket: &str, listed: u64, unchanged: u64, failed: u64) -> Vec<u8> {
+    format!("s3: Bucket {bucket}: {listed} objects, {unchanged} of them unchanged, {failed} not read.\n").into_bytes()
+}
+
+/// A file whose name is that of no object.
+pub(crate) fn no_key(name: &[u8]) -> Vec<u8> {
+    [b"s3: Not restored, because its name is that of no object: ", name, b"\n"].concat()
+}
+
+/// An object that could not be stored.
+pub(crate) fn not_stored(name: &[u8], error: &dyn Display) -> Vec<u8> {
+    [b"s3: Could not restore ", name, format!(": {error}\n").as_bytes()].concat()
+}
+
+/// An object that the replace mode leaves alone.
+pub(crate) fn exists(name: &[u8]) -> Vec<u8> {
+    [b"s3: Not restored, because the bucket has it: ", name, b"\n"].concat()
+}
+
+/// Extended attributes that could not be set.
+pub(crate) fn no_attributes(name: &[u8], error: &std::io::Error) -> Vec<u8> {
+    let error = fd_os::io_error_text(error);
+    [b"s3: Content type and user metadata not restored for ", name, format!(": {error}\n").as_bytes()].concat()
+}
+
+/// A user wants a restore to go into a bucket.
+pub(crate) fn restores_into(path: &[u8]) -> Vec<u8> {
+    [b"s3: Restoring into the bucket of ", path, b"\n"].concat()
+}
