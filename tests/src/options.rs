@@ -140,8 +140,8 @@ impl ClientOptions {
 
     /// The same with so many lookups at a time (ferrofd only).
     #[must_use]
-    pub fn with_lookup_depth(mut self, depth: u16) -> Self {
-        self.settings.push(format!("job.lookup_depth = {depth}"));
+    pub fn with_depth(mut self, depth: u16) -> Self {
+        self.settings.push(format!("job.depth = {depth}"));
         self
     }
 
@@ -149,7 +149,7 @@ impl ClientOptions {
     /// fixed, whatever the test says.
     pub(crate) fn settings_file(&self) -> String {
         let depth = env::var("FERROFD_DEPTH").ok().filter(|depth| !depth.is_empty());
-        let keys = ["job.workers", "job.lookup_depth", "job.reading_depth", "job.writing_depth"];
+        let keys = ["job.workers", "job.depth"];
         let fixed = depth.iter().flat_map(|depth| keys.map(|key| format!("{key} = {depth}")));
         let is_fixed = |line: &str| depth.is_some() && keys.iter().any(|key| line.starts_with(key));
         let others = self.settings.iter().filter(|line| !is_fixed(line)).cloned();

@@ -108,7 +108,7 @@ const SILENT: usize = 20;
 fn silent_callers_block_the_stock_daemon_only() -> Result<()> {
     let settings = |options: &mut BedOptions| {
         for client in &mut options.clients {
-            client.settings.push("connection.first_packet = 1".to_owned());
+            client.settings.push("connection.login = 1".to_owned());
         }
     };
     let Some(options) = both("silent", settings)? else { return skip::test(bed::ONLY_OURS) };

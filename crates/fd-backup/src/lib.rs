@@ -35,5 +35,4 @@ pub use jobs::verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
 pub use manners::budget::Manners;
 pub use manners::courtesy::Courtesy;
 pub use manners::memory::{MemoryBudget, MemoryShare};
-pub use pipeline::pace::HostShare;
 pub use plugins::changes::LateIncludes;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
 use fd_messages::{Stage, StageTimes};
-use fd_os::{error_text, io_error_text, job_error_text};
+use fd_os::{error_text, job_error_text};
 use fd_plugins::{FileSetChange, package_of};
 use fd_records::{DigestKind, MetadataKind};
 use rustix::io::Errno;
@@ -328,11 +328,6 @@ pub(crate) fn no_session(error: &str) -> Vec<u8> {
 /// The digest to be signed can't be computed.
 pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
     format!("Failed to allocate memory for crypto signature.\n{error}\n").into_bytes()
-}
-
-/// The priority of the job's threads stays the daemon's.
-pub(crate) fn not_lowered(error: &std::io::Error) -> Vec<u8> {
-    format!("Can't set the priority of the job's threads: ERR={}\n", io_error_text(error)).into_bytes()
 }
 
 /// Threads of a job that is over still wait for storage.

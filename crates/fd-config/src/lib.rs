@@ -15,6 +15,7 @@
 mod checks;
 mod json;
 mod load;
+mod removed;
 mod resources;
 mod settings;
 mod stock_message;
@@ -27,13 +28,14 @@ pub mod getopt;
 pub use checks::{CheckFailure, DirectoryState, KeyProblem, Surroundings, Unchecked};
 pub use json::JsonOptions;
 pub use load::{LoadError, load, parse, parse_for_json};
+pub use removed::Removed;
 pub use resources::{
     CalendarHour, Config, ConnectRun, Console, Destination, DestinationKind, Director, FileDaemon, Messages,
     PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
     Bpipe, ConnectionSettings, JobManners, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings,
-    PluginHostSettings, PluginSettings, RestoreCommands, S3, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
+    PluginHostSettings, PluginSettings, RestoreCommands, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
 };
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;

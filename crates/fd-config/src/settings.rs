@@ -10,25 +10,21 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use fd_messages::IoPriority;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, Visitor};
 
+use crate::removed::Removed;
 use crate::syntax::explain::did_you_mean;
 use crate::texts;
 
 /// The file's name; it is beside `bacula-fd.conf`.
 pub const SETTINGS_FILE: &str = "bacula-fd.toml";
-/// Most threads of one kind for one job.
-const MOST_THREADS: u16 = 512;
-/// Most lookups of one walk at a time.
-const MOST_LOOKUPS: u16 = 256;
+/// Most workers of one job.
+const MOST_WORKERS: u16 = 512;
+/// Most files that one job looks up, reads or makes at a time.
+const MOST_AT_A_TIME: u16 = 256;
 /// Longest time for a caller's login, in seconds.
 const LONGEST_SILENCE: u16 = 3600;
-/// The highest nice value.
-const LEAST_URGENT: u8 = 19;
-/// The highest level of the best-effort class.
-const LEAST_IO_LEVEL: u8 = 7;
 /// Least memory of one job, in bytes.
 const LEAST_MEMORY: u64 = 4 << 20;
 /// Least memory of a plugin host, in bytes.
@@ -39,7 +35,7 @@ const LONGEST_CALL: u32 = 7 * 24 * 3600;
 const LEAST_SIGNATURES: u64 = 1 << 20;
 
 /// All settings; [`Settings::default`] applies without a file.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     /// How jobs use this host.
@@ -62,8 +58,8 @@ pub struct Settings {
 pub struct PluginSettings {
     /// Which `bpipe` there is.
     pub bpipe: Bpipe,
-    /// Which `s3` there is.
-    pub s3: S3,
+    /// Removed.
+    pub s3: Removed,
     /// Which commands of a volume a restore runs.
     pub restore_commands: RestoreCommands,
     /// `[plugins.settings.NAME]`: what a plugin of this name gets, which is that of its file before
@@ -81,17 +77,6 @@ pub enum Bpipe {
     /// The `bpipe-fd.so` of the plugin directory, in a plugin host.
     Library,
     /// None.
-    Off,
-}
-
-/// `plugins.s3`
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum S3 {
-    /// The daemon's own, unless the plugin directory has an `s3-fd.so`.
-    #[default]
-    Builtin,
-    /// None but that of the plugin directory.
     Off,
 }
 
@@ -164,40 +149,31 @@ pub struct TlsSettings {
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ConnectionSettings {
-    /// Seconds that a caller may take for its first packet, 1 to 3600.
-    #[serde(deserialize_with = "first_packet")]
-    pub first_packet: u16,
     /// Seconds that a caller may take for the whole login, its first packet included, 1 to 3600.
     #[serde(deserialize_with = "login")]
     pub login: u16,
+    /// Removed.
+    pub first_packet: Removed,
 }
 
 impl Default for ConnectionSettings {
     fn default() -> Self {
-        Self { first_packet: 60, login: 15 }
+        Self { login: 15, first_packet: Removed::default() }
     }
 }
 
 /// `[job]`
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct JobSettings {
     /// Threads that read, digest and compress for one job, 1 to 512; `None`: the program's own
     /// choice.
     #[serde(deserialize_with = "workers")]
     pub workers: Option<NonZeroU16>,
-    /// Names that one walk looks up at a time, 1 to 256; `None`: one where the file system answers
-    /// at once, more while it answers late.
-    #[serde(deserialize_with = "lookup_depth")]
-    pub lookup_depth: Option<NonZeroU16>,
-    /// The most threads that read files for one backup while they wait for storage, 1 to 512;
-    /// `None`: the program's own choice.
-    #[serde(deserialize_with = "reading_depth")]
-    pub reading_depth: Option<NonZeroU16>,
-    /// How many small files of a restore are made at a time, 1 to 512; `None`: one, and more where
-    /// the storage answers late.
-    #[serde(deserialize_with = "writing_depth")]
-    pub writing_depth: Option<NonZeroU16>,
+    /// Files that one job looks up, reads or makes at a time, 1 to 256; `None`: one where the file
+    /// system answers at once, more while it answers late.
+    #[serde(deserialize_with = "depth")]
+    pub depth: Option<NonZeroU16>,
     /// Bytes that one job's buffers may take, at least 4 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "memory")]
     pub memory: Option<u64>,
@@ -205,22 +181,23 @@ pub struct JobSettings {
     /// 1 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "kept_signatures")]
     pub kept_signatures: Option<u64>,
-    /// Nice value of a backup's threads, 0 to 19; `None`: that of the daemon. It never raises a
-    /// priority.
-    #[serde(deserialize_with = "nice")]
-    pub nice: Option<u8>,
-    /// Share of the disks that a backup's threads get; `None`: that of the daemon.
-    #[serde(deserialize_with = "io_priority")]
-    pub io_priority: Option<IoPriority>,
-    /// While the host's one-minute load average is above this, a backup rests nine tenths of its
-    /// time; `None`: never.
-    #[serde(deserialize_with = "max_load")]
-    pub max_load: Option<f64>,
     /// How backups give way to others that need the processors, the disks or the memory.
     pub manners: JobManners,
     /// Whether a backup's last message, and the status of one that runs, show how the time is
     /// spent.
     pub stage_times: bool,
+    /// Removed.
+    pub io_priority: Removed,
+    /// Removed.
+    pub lookup_depth: Removed,
+    /// Removed.
+    pub max_load: Removed,
+    /// Removed.
+    pub nice: Removed,
+    /// Removed.
+    pub reading_depth: Removed,
+    /// Removed.
+    pub writing_depth: Removed,
 }
 
 /// `job.manners`
@@ -298,6 +275,24 @@ impl Settings {
         })
     }
 
+    /// A line about each setting of the file that is no more: its name, and what took its place.
+    pub fn removed(&self) -> impl Iterator<Item = String> {
+        let (connection, job, plugins) = (&self.connection, &self.job, &self.plugins);
+        let all = [
+            ("connection.first_packet", connection.first_packet, texts::LOGIN_IS_ALL),
+            ("job.io_priority", job.io_priority, texts::UNIT_IO),
+            ("job.lookup_depth", job.lookup_depth, texts::DEPTH_IS_ONE),
+            ("job.max_load", job.max_load, texts::MANNERS_DO),
+            ("job.nice", job.nice, texts::UNIT_NICE),
+            ("job.reading_depth", job.reading_depth, texts::DEPTH_IS_ONE),
+            ("job.writing_depth", job.writing_depth, texts::DEPTH_IS_ONE),
+            ("plugins.s3", plugins.s3, texts::S3_IS_A_PACKAGE),
+        ];
+        all.into_iter()
+            .filter(|(_, removed, _)| removed.is_there())
+            .map(|(name, _, instead)| texts::removed(name, instead))
+    }
+
     /// Where the settings file of a configuration file is looked for.
     pub fn path_beside(config_file: &OsStr) -> PathBuf {
         Path::new(config_file).with_file_name(SETTINGS_FILE)
@@ -327,10 +322,6 @@ fn hint(message: &str, value: &str) -> Option<String> {
     }
 }
 
-fn first_packet<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    seconds(deserializer, "first_packet")
-}
-
 fn login<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
     seconds(deserializer, "login")
 }
@@ -342,67 +333,22 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<u16,
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
-    threads(deserializer, "workers")
+    up_to(MOST_WORKERS, deserializer, "workers")
 }
 
-fn reading_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
-    threads(deserializer, "reading_depth")
+fn depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
+    up_to(MOST_AT_A_TIME, deserializer, "depth")
 }
 
-fn writing_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
-    threads(deserializer, "writing_depth")
-}
-
-fn threads<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<Option<NonZeroU16>, D::Error> {
+fn up_to<'de, D: Deserializer<'de>>(most: u16, deserializer: D, key: &str) -> Result<Option<NonZeroU16>, D::Error> {
     let number = i64::deserialize(deserializer)?;
-    let threads = u16::try_from(number).ok().filter(|threads| *threads <= MOST_THREADS).and_then(NonZeroU16::new);
-    threads.map(Some).ok_or_else(|| D::Error::custom(texts::threads_out_of_range(key, number, MOST_THREADS)))
-}
-
-fn lookup_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {
-    let number = i64::deserialize(deserializer)?;
-    let depth = u16::try_from(number).ok().filter(|depth| *depth <= MOST_LOOKUPS).and_then(NonZeroU16::new);
-    depth.map(Some).ok_or_else(|| D::Error::custom(texts::lookup_depth_out_of_range(number, MOST_LOOKUPS)))
+    let taken = u16::try_from(number).ok().filter(|taken| *taken <= most).and_then(NonZeroU16::new);
+    taken.map(Some).ok_or_else(|| D::Error::custom(texts::number_out_of_range(key, number, most)))
 }
 
 fn address<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<SocketAddr>, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map(Some).map_err(|_| D::Error::custom(texts::not_an_address(&text)))
-}
-
-fn nice<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u8>, D::Error> {
-    let number = i64::deserialize(deserializer)?;
-    let nice = u8::try_from(number).ok().filter(|nice| *nice <= LEAST_URGENT);
-    nice.map(Some).ok_or_else(|| D::Error::custom(texts::nice_out_of_range(number, LEAST_URGENT)))
-}
-
-fn max_load<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let load = f64::deserialize(deserializer)?;
-    if load > 0.0 { Ok(Some(load)) } else { Err(D::Error::custom(texts::NOT_A_LOAD)) }
-}
-
-fn io_priority<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<IoPriority>, D::Error> {
-    deserializer.deserialize_any(Share).map(Some)
-}
-
-/// A level of the best-effort class, or `idle`.
-struct Share;
-
-impl Visitor<'_> for Share {
-    type Value = IoPriority;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(texts::EXPECTED_AN_IO_PRIORITY)
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<IoPriority, E> {
-        let level = u8::try_from(number).ok().filter(|level| *level <= LEAST_IO_LEVEL);
-        level.map(IoPriority::BestEffort).ok_or_else(|| E::custom(texts::EXPECTED_AN_IO_PRIORITY))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<IoPriority, E> {
-        if text == "idle" { Ok(IoPriority::Idle) } else { Err(E::custom(texts::EXPECTED_AN_IO_PRIORITY)) }
-    }
 }
 
 fn memory<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {

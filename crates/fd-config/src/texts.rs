@@ -418,23 +418,12 @@ pub(crate) fn quote(word: &str) -> String {
 /// A size in `bacula-fd.toml`.
 pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";
 
-pub(crate) const EXPECTED_AN_IO_PRIORITY: &str = "a level from 0 (most) to 7 (least), or \"idle\", is expected";
-pub(crate) const NOT_A_LOAD: &str = "max_load must be above 0";
-
 pub(crate) fn not_an_address(text: &str) -> String {
     format!("{text:?}: an address and its port are expected, such as \"127.0.0.1:19102\"")
 }
 
-pub(crate) fn nice_out_of_range(number: i64, most: u8) -> String {
-    format!("nice must be 0 to {most}, not {number}")
-}
-
-pub(crate) fn threads_out_of_range(key: &str, number: i64, most: u16) -> String {
+pub(crate) fn number_out_of_range(key: &str, number: i64, most: u16) -> String {
     format!("{key} must be 1 to {most}, not {number}")
-}
-
-pub(crate) fn lookup_depth_out_of_range(number: i64, most: u16) -> String {
-    format!("lookup_depth must be 1 to {most}, not {number}")
 }
 
 pub(crate) fn seconds_out_of_range(key: &str, number: i64, most: u32) -> String {
@@ -447,4 +436,15 @@ pub(crate) fn too_few_signatures(least: u64) -> String {
 
 pub(crate) fn too_little_memory(least: u64) -> String {
     format!("memory must be at least {least} bytes")
+}
+
+pub(crate) const LOGIN_IS_ALL: &str = "connection.login is for the whole login, its first packet included";
+pub(crate) const DEPTH_IS_ONE: &str = "job.depth is for all three of lookups, reading and writing";
+pub(crate) const MANNERS_DO: &str = "job.manners watches what other programs need";
+pub(crate) const UNIT_NICE: &str = "backups have the nice value 10 with job.manners; Nice= in the unit is for all jobs";
+pub(crate) const UNIT_IO: &str = "IOSchedulingClass= and IOSchedulingPriority= in the unit";
+pub(crate) const S3_IS_A_PACKAGE: &str = "the plugin is there if the package ferrofd-s3 is installed";
+
+pub(crate) fn removed(name: &str, instead: &str) -> String {
+    format!("the setting {name} is no more: {instead}")
 }

@@ -2,8 +2,7 @@
 //!
 //! Its threads count in [`Progress`], ask a [`CancelToken`], say messages through a [`JobLog`], and
 //! send a Verify job's packets, which go between its messages, through a [`PacketSink`]. The
-//! configuration says which [`IoPriority`] they have. The command lines of the programs that they
-//! run are split, and their job codes replaced, here.
+//! command lines of the programs that they run are split, and their job codes replaced, here.
 //!
 //! What a peer has said comes into a message as [`Said`].
 //!
@@ -11,7 +10,6 @@
 //! crates that find one say which [`MessageType`] it is.
 
 mod command_line;
-mod io_priority;
 mod message_type;
 mod packets;
 mod run;
@@ -19,7 +17,6 @@ mod said;
 mod stages;
 
 pub use command_line::{JobCodes, expand_job_codes, short_job_name, split_arguments};
-pub use io_priority::IoPriority;
 pub use message_type::MessageType;
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};

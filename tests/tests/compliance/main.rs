@@ -82,7 +82,7 @@ fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()
 fn one_worker_and_eight_and_lookups_ahead_give_the_volumes_of_the_stock_daemon() -> Result<()> {
     let fd = Fd::under_test()?;
     let test = [("worker1", 1, 256), ("worker8", 8, 8)]
-        .map(|(name, count, depth)| ClientOptions::new(fd).named(name).with_workers(count).with_lookup_depth(depth));
+        .map(|(name, count, depth)| ClientOptions::new(fd).named(name).with_workers(count).with_depth(depth));
     let rows = selected(rows()).into_iter().filter(has_all_worker_counts).collect();
     judge(&Plan { label: "workers", rows, clients: clients(test), beds: 2, restores: false })
 }

@@ -12,7 +12,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::Duration;
 
-use fd_config::{Config, FileDaemon, LogLevel, LogSettings, Settings, StockMessage, Tls};
+use fd_config::{Config, FileDaemon, LogLevel, LogSettings, SETTINGS_FILE, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
 use fd_os::daemonize::{Role, into_background};
 use fd_os::io_error_text;
@@ -90,6 +90,7 @@ struct Ended(u8);
 fn start(cli: &Cli) -> Result<u8, Ended> {
     let settings = settings(cli)?;
     let debug = trace(cli, &settings.log);
+    settings.removed().for_each(|text| tracing::warn!("{SETTINGS_FILE}: {text}"));
     let ending = Ending::new();
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let config = load(cli)?;

@@ -74,7 +74,7 @@ impl Conversation<'_> {
             incremental: self.level.since.is_some() && !by_list,
             since: self.level.since.unwrap_or(0),
             limits: self.directory_limits(),
-            lookup_depth: self.daemon.settings.job.lookup_depth.map_or(LookupDepth::Adaptive, LookupDepth::Fixed),
+            lookup_depth: self.daemon.settings.job.depth.map_or(LookupDepth::Adaptive, LookupDepth::Fixed),
             ..WalkSettings::default()
         }
     }

@@ -86,7 +86,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
     let begin = Instant::now();
     channel.limit_frames(LARGEST_FRAME);
     // The stock daemon has no limit here: twenty silent connections lock all others out.
-    let (frame, len) = match channel.recv(daemon.first_packet().min(daemon.login())) {
+    let (frame, len) = match channel.recv(daemon.login()) {
         Ok(Received::Data(frame)) => (frame.to_vec(), i64::try_from(frame.len()).unwrap_or(i64::MAX)),
         Ok(Received::Signal(signal)) => (Vec::new(), i64::from(signal.code())),
         Ok(Received::Empty) => (Vec::new(), 0),

@@ -113,7 +113,7 @@ impl Conversation<'_> {
             }
         };
         plan.plugins = self.plugin_access();
-        plan.writing_depth = self.daemon.settings.job.writing_depth.into();
+        plan.writing_depth = self.daemon.settings.job.depth.into();
         plan.plugin_digests = self.daemon.plugin_digests.kinds();
         self.tell_facts(|told| {
             match place {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fd_backup::{BackupError, BackupPlan, FrameSink, HostShare, SinkError};
+use fd_backup::{BackupError, BackupPlan, FrameSink, SinkError};
 use fd_bsock::CommCount;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
@@ -35,8 +35,7 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
     if let Some(workers) = settings.workers {
         plan.workers = workers.get().into();
     }
-    plan.reading_depth =
-        settings.reading_depth.map_or(plan.reading_depth.max(plan.workers), |depth| depth.get().into());
+    plan.reading_depth = settings.depth.map_or(plan.reading_depth.max(plan.workers), |depth| depth.get().into());
     if let Some(memory) = settings.memory {
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     } else {
@@ -44,7 +43,6 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
         plan.memory_budget = share.bytes();
         plan.memory_share = Some(Arc::new(share));
     }
-    plan.host_share = HostShare { nice: settings.nice, io: settings.io_priority, max_load: settings.max_load };
     plan.courtesy = Some(Arc::clone(&daemon.courtesy));
     plan.report_times = settings.stage_times;
     plan

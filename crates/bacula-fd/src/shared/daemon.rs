@@ -134,11 +134,6 @@ impl Daemon {
         &self.supervisor.config
     }
 
-    /// How long a caller may take for its first packet.
-    pub(crate) fn first_packet(&self) -> Duration {
-        Duration::from_secs(self.settings.connection.first_packet.into())
-    }
-
     /// How long a caller may take for the whole login.
     pub(crate) fn login(&self) -> Duration {
         Duration::from_secs(self.settings.connection.login.into())

@@ -41,9 +41,7 @@ pub fn run(
     let mut sender = Sender::new(plan, progress, log, cancel, sink);
     let job = Job::new(plan.clone(), Arc::clone(progress), cancel.clone(), log);
     let job = Arc::new(job.map_err(|error| sender.protection_failed(&error))?);
-    let lowered = sender.lower();
     let walked = run_threads(&job, log, &mut sender)?;
-    drop(lowered);
     if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
         return Err(BackupError::Cancelled);
     }

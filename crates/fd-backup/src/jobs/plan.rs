@@ -16,7 +16,6 @@ use crate::digests::signature_file::SignatureFile;
 use crate::jobs::schedule::Schedule;
 use crate::manners::courtesy::Courtesy;
 use crate::manners::memory::MemoryShare;
-use crate::pipeline::pace::HostShare;
 use crate::plugins::changes::{LateChanges, LateIncludes};
 use crate::plugins::host::Surroundings;
 
@@ -61,8 +60,6 @@ pub struct BackupPlan {
     pub late: Option<Arc<dyn LateIncludes>>,
     /// Holds signatures of earlier jobs, and gets this job's.
     pub signature_file: Option<Arc<SignatureFile>>,
-    /// The job's share of the host.
-    pub host_share: HostShare,
     /// Makes the job's threads give way to others; `None`: they use what they get.
     pub courtesy: Option<Arc<Courtesy>>,
     /// Whether the last message is about the time that each stage took.
@@ -96,7 +93,6 @@ impl BackupPlan {
             facts: Arc::new(NoFacts),
             late: None,
             signature_file: None,
-            host_share: HostShare::default(),
             courtesy: None,
             report_times: false,
             processor: Processor::chosen(),

@@ -91,18 +91,12 @@ impl Courtesy {
         Arc::new(Self { manners, state: Mutex::default(), ended: Condvar::new(), is_looking: AtomicBool::new(false) })
     }
 
-    /// A backup that has `begun`; `None` if backups have no manners. Its priority is changed unless
-    /// the administrator has set one.
-    pub(crate) fn begin(
-        self: &Arc<Self>,
-        times: &Arc<StageTimes>,
-        has_own_nice: bool,
-        begun: Instant,
-    ) -> Option<Arc<JobCourtesy>> {
+    /// A backup that has `begun`; `None` if backups have no manners.
+    pub(crate) fn begin(self: &Arc<Self>, times: &Arc<StageTimes>, begun: Instant) -> Option<Arc<JobCourtesy>> {
         if self.manners == Manners::Off {
             return None;
         }
-        let normal = if has_own_nice || !may_raise_priority() { None } else { priority::nice().ok() };
+        let normal = if may_raise_priority() { priority::nice().ok() } else { None };
         let job = Arc::new(JobCourtesy {
             courtesy: Arc::clone(self),
             times: Arc::clone(times),

@@ -112,10 +112,7 @@ impl Job {
             wants_skipped: wanted.contains(&MessageType::Skipped),
             wanted,
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
-            courtesy: plan
-                .courtesy
-                .as_ref()
-                .and_then(|courtesy| courtesy.begin(progress.stages(), plan.host_share.nice.is_some(), Instant::now())),
+            courtesy: plan.courtesy.as_ref().and_then(|courtesy| courtesy.begin(progress.stages(), Instant::now())),
             protection: plan
                 .protection
                 .clone()
@@ -184,7 +181,7 @@ impl Job {
 
     /// The pauses of one of the job's threads.
     pub(crate) fn pace(&self) -> Pace {
-        Pace::new(&self.plan.host_share, self.courtesy.clone())
+        Pace::new(self.courtesy.clone())
     }
 
     /// Sets the state of the first name of an inode for the later names.

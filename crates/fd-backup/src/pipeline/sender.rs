@@ -14,7 +14,6 @@ use crate::digests::protect::ProtectionError;
 use crate::file::listing::saved_line_of_tail;
 use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::pipeline::job::Job;
-use crate::pipeline::pace::LoweredPriority;
 use crate::pipeline::piece::{Event, Piece, Tally};
 use crate::pipeline::tail::TailEncoder;
 use crate::plugins::check::{CheckError, FileCheck};
@@ -145,15 +144,6 @@ impl<'s> Sender<'s> {
     fn fatal(&self, text: &[u8]) -> BackupError {
         self.log.message(MessageType::Fatal, text);
         fatal_error(text)
-    }
-
-    /// Lowers the priority of this thread and of those that it starts. Warns if the kernel refuses.
-    pub(crate) fn lower(&self) -> LoweredPriority {
-        let (lowered, refused) = LoweredPriority::new(&self.plan.host_share);
-        if let Some(error) = refused {
-            self.log.message(MessageType::Warning, &texts::not_lowered(&error));
-        }
-        lowered
     }
 
     /// Reports why files can't be encrypted or signed.

@@ -11,8 +11,7 @@ fn an_empty_file_means_the_defaults() {
     let settings = parse("").unwrap();
     assert_eq!(settings, Settings::default());
     assert_eq!((settings.job.workers, settings.job.memory), (None, None));
-    assert_eq!(settings.job.lookup_depth, None);
-    assert_eq!(settings.connection.first_packet, 60);
+    assert_eq!(settings.job.depth, None);
     assert_eq!(settings.connection.login, 15);
     assert!(!settings.tls.require);
     assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
@@ -20,23 +19,18 @@ fn an_empty_file_means_the_defaults() {
 
 #[test]
 fn everything_can_be_set() {
-    assert_eq!(parse("job.reading_depth = 512").unwrap().job.reading_depth.map(NonZeroU16::get), Some(512));
     let text = "[job]\nworkers = 4\nmemory = \"64 MiB\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n";
     let settings = parse(text).unwrap();
     assert_eq!(settings.job.workers.map(NonZeroU16::get), Some(4));
     assert_eq!(settings.job.memory, Some(64 << 20));
     assert_eq!((settings.log.format, settings.log.level), (LogFormat::Json, LogLevel::Debug));
-    assert_eq!(parse("job.writing_depth = 512").unwrap().job.writing_depth.map(NonZeroU16::get), Some(512));
     let metrics = parse("metrics.address = \"[::1]:19102\"").unwrap().metrics;
     assert_eq!(metrics.address, Some(SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], 19102))));
-    assert_eq!(parse("connection.first_packet = 2").unwrap().connection.first_packet, 2);
     assert_eq!(parse("connection.login = 3600").unwrap().connection.login, 3600);
     assert!(parse("tls.require = true").unwrap().tls.require);
     assert_eq!(parse("job.memory = 8388608").unwrap().job.memory, Some(8 << 20));
     assert_eq!(parse("job.memory = \"1gb\"").unwrap().job.memory, Some(1_000_000_000));
-    let job = parse("[job]\nnice = 10\nio_priority = 7\nmax_load = 4\nstage_times = true").unwrap().job;
-    assert_eq!((job.nice, job.io_priority, job.max_load), (Some(10), Some(IoPriority::BestEffort(7)), Some(4.0)));
-    assert!(job.stage_times);
+    assert!(parse("job.stage_times = true").unwrap().job.stage_times);
     for (text, bytes) in [("0", 0), ("\"1 MiB\"", 1 << 20), ("\"1 GiB\"", 1 << 30)] {
         let job = parse(&format!("job.kept_signatures = {text}")).unwrap().job;
         assert_eq!(job.kept_signatures, Some(bytes));
@@ -49,9 +43,7 @@ fn everything_can_be_set() {
     ] {
         assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
     }
-    assert_eq!(parse("job.lookup_depth = 256").unwrap().job.lookup_depth.map(NonZeroU16::get), Some(256));
-    let job = parse("[job]\nnice = 0\nio_priority = \"idle\"\nmax_load = 1.5").unwrap().job;
-    assert_eq!((job.nice, job.io_priority, job.max_load), (Some(0), Some(IoPriority::Idle), Some(1.5)));
+    assert_eq!(parse("job.depth = 256").unwrap().job.depth.map(NonZeroU16::get), Some(256));
 }
 
 #[test]
@@ -69,7 +61,6 @@ fn a_plugin_has_settings_of_its_own_or_the_defaults() {
     for (text, bpipe) in [("library", Bpipe::Library), ("off", Bpipe::Off), ("builtin", Bpipe::Builtin)] {
         assert_eq!(parse(&format!("plugins.bpipe = \"{text}\"")).unwrap().plugins.bpipe, bpipe);
     }
-    assert_eq!((plugins.s3, parse("plugins.s3 = \"off\"").unwrap().plugins.s3), (S3::Builtin, S3::Off));
     let text = "[plugins.settings.tp]\nuser = \"nobody\"\ngroup = \"nogroup\"\nmemory = \"1 GiB\"\nnetwork = false\n\
                 start_timeout = 5\ncall_timeout = 600\n";
     let plugins = parse(text).unwrap().plugins;
@@ -92,13 +83,11 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[jobs]", "unknown field `jobs`"),
         ("[job]\nworkers = 0", "workers must be 1 to 512, not 0"),
         ("[job]\nworkers = 513", "workers must be 1 to 512, not 513"),
-        ("[job]\nreading_depth = 0", "reading_depth must be 1 to 512, not 0"),
         ("[job]\nworkers = \"4\"", "invalid type"),
-        ("[job]\nlookup_depth = 0", "lookup_depth must be 1 to 256, not 0"),
-        ("[job]\nlookup_depth = 257", "lookup_depth must be 1 to 256, not 257"),
-        ("[job]\nwriting_depth = 513", "writing_depth must be 1 to 512, not 513"),
+        ("[job]\ndepth = 0", "depth must be 1 to 256, not 0"),
+        ("[job]\ndepth = 257", "depth must be 1 to 256, not 257"),
         ("[job]\nmemory = \"64 apples\"", "\"64 apples\": a number of bytes"),
-        ("[connection]\nfirst_packet = 0", "first_packet must be 1 to 3600 seconds, not 0"),
+        ("[connection]\nlogin = 0", "login must be 1 to 3600 seconds, not 0"),
         ("[connection]\nlogin = 3601", "login must be 1 to 3600 seconds, not 3601"),
         ("[tls]\nrequire = 1", "invalid type"),
         ("[plugins]\nbpipe = \"no\"", "unknown variant `no`"),
@@ -110,11 +99,6 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nmemory = -1", "a number of bytes"),
         ("[job]\nmemory = \"1 MiB\"", "must be at least 4194304 bytes"),
         ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),
-        ("[job]\nnice = -5", "nice must be 0 to 19, not -5"),
-        ("[job]\nio_priority = 8", "0 (most) to 7 (least), or \"idle\""),
-        ("[job]\nio_priority = \"none\"", "0 (most) to 7 (least), or \"idle\""),
-        ("[job]\nmax_load = 0", "max_load must be above 0"),
-        ("[job]\nmax_load = nan", "max_load must be above 0"),
         ("[job]\nstage_times = 1", "invalid type"),
         ("[job]\nmanners = \"bad\"", "unknown variant"),
         ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),
@@ -150,5 +134,25 @@ fn a_mistake_gets_advice() {
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.ends_with(&format!("  hint: {advice}\n")), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_setting_that_is_no_more_is_taken_with_a_word_on_what_took_its_place() {
+    assert_eq!(parse("").unwrap().removed().count(), 0);
+    for (name, instead) in [
+        ("connection.first_packet", "connection.login is for the whole login, its first packet included"),
+        ("job.io_priority", "IOSchedulingClass= and IOSchedulingPriority= in the unit"),
+        ("job.lookup_depth", "job.depth is for all three of lookups, reading and writing"),
+        ("job.max_load", "job.manners watches what other programs need"),
+        ("job.nice", "backups have the nice value 10 with job.manners; Nice= in the unit is for all jobs"),
+        ("job.reading_depth", "job.depth is for all three of lookups, reading and writing"),
+        ("job.writing_depth", "job.depth is for all three of lookups, reading and writing"),
+        ("plugins.s3", "the plugin is there if the package ferrofd-s3 is installed"),
+    ] {
+        for value in ["\"off\"", "1", "[[1], 2]"] {
+            let said: Vec<_> = parse(&format!("{name} = {value}")).unwrap().removed().collect();
+            assert_eq!(said, [format!("the setting {name} is no more: {instead}")]);
+        }
     }
 }

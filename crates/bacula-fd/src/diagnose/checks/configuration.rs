@@ -99,21 +99,21 @@ fn hints(explanation: &str, usual: &str) -> String {
 
 fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> Settings {
     let file = Settings::path_beside(file);
-    let mut fault = |text: String, hint: &str| {
-        findings.push(Finding::fault(texts::SETTINGS, text, hint));
-        Settings::default()
-    };
     let asked = file.clone();
-    match patience.try_ask(move || read_settings(&asked)) {
+    let (text, hint) = match patience.try_ask(move || read_settings(&asked)) {
         Ok(text) => match Settings::parse(&file, &text) {
-            Ok(settings) => settings,
-            Err(error) => fault(error.to_string().trim_end().to_owned(), texts::HINT_SETTINGS),
+            Ok(settings) => {
+                let removed = settings.removed().map(|text| Finding::warning(texts::SETTINGS, text, ""));
+                findings.extend(removed);
+                return settings;
+            }
+            Err(error) => (error.to_string().trim_end().to_owned(), texts::HINT_SETTINGS),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Settings::default(),
-        Err(error) => {
-            fault(texts::unreadable(&file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS))
-        }
-    }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Settings::default(),
+        Err(error) => (texts::unreadable(&file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS)),
+    };
+    findings.push(Finding::fault(texts::SETTINGS, text, hint));
+    Settings::default()
 }
 
 /// The host's files; which of them were asked for is noted.

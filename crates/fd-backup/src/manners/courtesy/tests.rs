@@ -3,7 +3,7 @@
 use super::*;
 
 fn job(manners: Manners) -> Option<Arc<JobCourtesy>> {
-    Courtesy::new(manners).begin(&Arc::default(), false, Instant::now())
+    Courtesy::new(manners).begin(&Arc::default(), Instant::now())
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -65,19 +65,16 @@ fn a_member_has_a_low_priority_and_then_the_one_before() {
     assert_eq!(priority::nice().unwrap(), before.max(LOW));
     drop(member);
     assert_eq!(priority::nice().unwrap(), before);
-    let own = Courtesy::new(Manners::Auto).begin(&Arc::default(), true, Instant::now()).unwrap();
-    let _member = own.join(true);
-    assert_eq!(priority::nice().unwrap(), before, "the administrator's stays");
 }
 
 #[test]
 fn the_thread_runs_only_while_there_is_an_old_backup() {
     let courtesy = Courtesy::new(Manners::Auto);
-    let young = courtesy.begin(&Arc::default(), false, Instant::now() + 60 * SECOND).unwrap();
+    let young = courtesy.begin(&Arc::default(), Instant::now() + 60 * SECOND).unwrap();
     young.works_on();
     assert!(!courtesy.is_looking.load(Ordering::SeqCst), "the backup is young");
     drop(young);
-    let job = courtesy.begin(&Arc::default(), false, Instant::now().checked_sub(2 * WORTH_A_THREAD).unwrap()).unwrap();
+    let job = courtesy.begin(&Arc::default(), Instant::now().checked_sub(2 * WORTH_A_THREAD).unwrap()).unwrap();
     job.works_on();
     assert!(courtesy.is_looking.load(Ordering::SeqCst));
     // The job's own thread is the last one; another one hangs.
