@@ -8,7 +8,8 @@
 //! The same order gives each entry its FileIndex. A worker counts the records of its batch after it
 //! has opened the files and before it encodes; later batches wait for that count.
 //!
-//! Memory is a fixed stock of pieces. The last few of them are reserved for the worker of the first
+//! Memory is a fixed stock of pieces, of which few are used as long as storage answers at once. The
+//! last few of them are reserved for the worker of the first
 //! slot. That worker always exists, because batches are taken in order, and it gets a piece as soon
 //! as the sender returns one. So a shortage of memory never stops the stream.
 //!
@@ -37,6 +38,12 @@ const WORTH_ANOTHER: usize = 2;
 pub(crate) struct Limits {
     /// How many pieces there are, at least 1.
     pub(crate) pieces: usize,
+    /// How many of them are used until there are more workers than `base`: what waits for the
+    /// sender makes nothing faster.
+    pub(crate) few: usize,
+    /// Workers for the processor's work. There are more if storage answers late; then a stock of
+    /// pieces bridges its pauses.
+    pub(crate) base: usize,
     /// Usual length in bytes of a piece's frames.
     pub(crate) piece_len: usize,
     /// How many batches may wait for a worker, at least 1. With many workers there may be more: two
@@ -50,10 +57,15 @@ impl Limits {
         self.pieces.min(3)
     }
 
-    /// Workers that wait for a piece are woken when so many are free. It is more than needed, so
-    /// that a worker does not wake up for each piece that is sent.
-    fn enough(&self) -> usize {
-        self.reserve() + 1 + (self.pieces - self.reserve()) / 4
+    /// How many pieces may be used, where there have been at most so many workers.
+    fn usable(&self, most_workers: usize) -> usize {
+        if most_workers > self.base { self.pieces } else { self.pieces.min(self.few.max(self.reserve())) }
+    }
+
+    /// Workers that wait for a piece are woken when so many of these are free. It is more than
+    /// needed, so that a worker does not wake up for each piece that is sent.
+    fn enough(&self, usable: usize) -> usize {
+        self.reserve() + 1 + (usable - self.reserve()) / 4
     }
 }
 
@@ -90,8 +102,8 @@ struct State<B> {
     next_file: u32,
     /// Used pieces, for the next use.
     spare: Vec<Piece>,
-    /// How many pieces may still be taken.
-    free: usize,
+    /// How many pieces are taken.
+    taken: usize,
     no_more_batches: bool,
     /// Workers that are there or are being started.
     workers: usize,
@@ -157,7 +169,7 @@ impl<B> Exchange<B> {
                 next_file: first_file,
                 numbered: 0,
                 spare: Vec::new(),
-                free: limits.pieces,
+                taken: 0,
                 no_more_batches: false,
                 workers: 0,
                 most_workers: 0,
@@ -412,8 +424,10 @@ impl<B> Exchange<B> {
         if let Some(mut piece) = sent {
             piece.recycle(self.limits.piece_len);
             state.spare.push(piece);
-            state.free += 1;
-            if state.first_waits_for_memory || (state.memory_waiters > 0 && state.free >= self.limits.enough()) {
+            state.taken -= 1;
+            let usable = self.limits.usable(state.most_workers);
+            let is_enough = state.taken + self.limits.enough(usable) <= usable;
+            if state.first_waits_for_memory || (state.memory_waiters > 0 && is_enough) {
                 self.memory.notify_all();
             }
         }
@@ -508,8 +522,8 @@ impl<B> Exchange<B> {
             }
             let is_first = slot.0 == state.first;
             let kept_back = if is_first { 0 } else { self.limits.reserve() };
-            if state.free > kept_back {
-                state.free -= 1;
+            if state.taken + kept_back < self.limits.usable(state.most_workers) {
+                state.taken += 1;
                 return Ok(state.spare.pop().unwrap_or_else(|| Piece {
                     frames: Vec::with_capacity(self.limits.piece_len),
                     ..Piece::default()

@@ -26,6 +26,8 @@ use crate::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
+/// So many pieces keep the sender at work while nothing waits for storage.
+const FEW_PIECES: usize = 12;
 /// How many batches may wait for a worker: enough to give a large file company when digests are
 /// computed ahead, few enough to need hardly any memory.
 const QUEUE: usize = 64;
@@ -89,15 +91,17 @@ impl Job {
         let piece_len = PIECE_LEN.min(plan.memory_budget.max(1));
         // A piece is published once it is full. Its last record may exceed its length.
         let capacity = piece_len + record_len + record_len / 8;
-        let limits = Limits { pieces: (plan.memory_budget / capacity).max(1), piece_len: capacity, queue: QUEUE };
         let (workers, depth) = (plan.workers.max(1), plan.reading_depth.max(1));
+        let pieces = (plan.memory_budget / capacity).max(1);
+        let (few, base) = (FEW_PIECES.max(2 * workers), workers.min(depth));
+        let limits = Limits { pieces, few, base, piece_len: capacity, queue: QUEUE };
         // More workers would only wait for pieces.
         let most = if Threads::left_behind() < MANY_LEFT { depth.min(limits.pieces.max(workers)) } else { workers };
         let wanted: Vec<MessageType> = MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect();
         Ok(Self {
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
             threads: Threads::new(plan.grace),
-            depth: Depth::new(workers.min(depth), most),
+            depth: Depth::new(base, most),
             more_workers: OnceLock::new(),
             failure: Mutex::default(),
             times: Arc::clone(progress.stages()),

@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 
 fn exchange(pieces: usize, queue: usize) -> Exchange<u32> {
-    Exchange::new(Limits { pieces, piece_len: 16, queue }, 1, Arc::default())
+    Exchange::new(Limits { pieces, few: pieces, base: 1, piece_len: 16, queue }, 1, Arc::default())
 }
 
 fn piece(exchange: &Exchange<u32>, slot: Slot, text: &[u8]) -> Piece {
@@ -104,7 +104,7 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
             piece_of_first = exchange.publish(first, piece_of_first, None).unwrap();
             let sent = exchange.next(None, &CancelToken::new()).unwrap();
             assert!(!waiting.is_finished());
-            exchange.lock().free += 1;
+            exchange.lock().taken -= 1;
             drop(sent);
         }
         exchange.close(first, piece_of_first);
