@@ -187,12 +187,12 @@ paper-check: paper-tools ## Render again and compare, compute every number once 
 	@scripts/paper-render "$(PAPER_OUT)/again" "$(PAPER_OUT)/other"
 	diff -r "$(PAPER_OUT)/one" "$(PAPER_OUT)/other"
 
-deb: ## Build ferrofd_VERSION_ARCH.deb and its -dbgsym into target/packages (PACKAGES=DIR)
+deb: ## Build ferrofd_VERSION_ARCH.deb, ferrofd-s3 and -dbgsym into target/packages (PACKAGES=DIR)
 	@PACKAGE_PACKAGES=yes scripts/system-packages
 	@packaging/build
 	@packaging/build-deb
 
-rpm: ## Build ferrofd-VERSION-1.ARCH.rpm and its debuginfo into target/packages
+rpm: ## Build ferrofd-VERSION-1.ARCH.rpm, ferrofd-s3 and debuginfo into target/packages
 	@PACKAGE_PACKAGES=rpm scripts/system-packages
 	@packaging/build
 	@packaging/build-rpm

@@ -288,12 +288,15 @@ fn apt(host: &Host, command: &str) -> Result<String> {
 /// nothing.
 fn fresh(root: &Path, deb: &Path) -> Result<()> {
     let mut passwords = Vec::new();
+    let name = deb.file_name().unwrap_or_default().to_string_lossy();
+    let plugin = deb.with_file_name(name.replacen("ferrofd_", "ferrofd-s3_", 1));
     for _ in 0..2 {
         let host = Host::new(root)?;
         host.bring(deb, "/ferrofd.deb")?;
+        host.bring(&plugin, "/ferrofd-s3.deb")?;
         host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
         host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
-        apt(&host, "install /ferrofd.deb")?;
+        apt(&host, "install /ferrofd.deb /ferrofd-s3.deb")?;
         let modes = host.sh("stat -c '%a %U:%G %n' /etc/bacula/* /var/lib/bacula /run/bacula /var/log/bacula")?;
         let expected = "600 root:root /etc/bacula/common_default_passwords\n640 root:bacula /etc/bacula/bacula-fd.conf\n\
                         640 root:bacula /etc/bacula/bacula-fd.toml\n644 root:root /etc/bacula/bsnapshot.conf\n755 root:root /etc/bacula/scripts\n700 bacula:bacula /var/lib/bacula\n\
@@ -313,8 +316,9 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         // The init script is ours here.
         host.sh("sed -i 's/9102/0/; s/FDport = 0/FDport = 19102/' /etc/bacula/bacula-fd.conf && /etc/init.d/bacula-fd start && \
                  /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
+                 test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
                  /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
-        apt(&host, "purge ferrofd")?;
+        apt(&host, "purge ferrofd ferrofd-s3")?;
         let left = host.sh("find /etc /var /usr /run -xdev \\( -name '*bacula*' -o -name '*ferrofd*' \\) \
                             -not -path '/var/cache/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*'")?;
         must(left.is_empty(), || format!("left after a purge:\n{left}"))?;
@@ -324,6 +328,6 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
     must(passwords.len() == 4 && passwords.iter().all(|word| word.len() == 33), || {
         format!("passwords: {passwords:?}")
     })?;
-    step("a host that never had Bacula: installed, run by its own init script, purged without a trace");
+    step("a host that never had Bacula: installed with s3, run by its own init script, purged without a trace");
     Ok(())
 }
