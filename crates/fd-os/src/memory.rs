@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page_cache::page_size;
 
-/// As much freed memory as an area of the C library may keep at its end, bytes: what a small job
-/// needs, so that the next one does not get it from the system again, page by page.
+/// As much freed memory as an area of the C library may keep at its end, bytes. There is an area for
+/// about every thread of the largest job so far.
 #[cfg(target_env = "gnu")]
-const KEPT: libc::c_int = 3 << 19;
-/// As large as a piece may be that comes from such an area, bytes.
+const KEPT: libc::c_int = 1 << 18;
+/// As large as a block may be that comes from such an area, bytes. A larger one, as the pieces of a
+/// backup are, goes back to the system when it is freed.
 #[cfg(target_env = "gnu")]
-const LARGE: libc::c_int = 1 << 20;
+const LARGE: libc::c_int = 1 << 18;
 /// So much is worth the time to give it back, bytes.
 const MUCH: u64 = 8 << 20;
 
