@@ -124,6 +124,14 @@ impl FileSet {
         Verdict { accepted: !excluded, options }
     }
 
+    /// The digests of files: `None` where there is none. Empty if the FileSet names no files.
+    pub fn digests_of_files(&self) -> impl Iterator<Item = Option<DigestKind>> {
+        self.includes.iter().filter(|include| !include.names.is_empty()).flat_map(|include| {
+            let blocks = include.options.iter().map(|(_, effective)| effective.digest);
+            [include.top_level.digest].into_iter().chain(blocks)
+        })
+    }
+
     /// The digests of what plugins save: `None` where there is none. Empty if the FileSet names no
     /// plugin.
     pub fn digests_of_plugins(&self) -> impl Iterator<Item = Option<DigestKind>> {

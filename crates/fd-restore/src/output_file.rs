@@ -243,7 +243,7 @@ impl OutputFile {
     /// Reads the file from its beginning to its end; returns its length. Fails for a file that this
     /// job has not made, since it may contain more than was written.
     pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
-        if self.end.is_none() {
+        if !self.is_of_this_job() {
             return Err(Errno::ESPIPE.into());
         }
         let second = if self.is_readable { None } else { Some(File::open(self.own_path()?)?) };
@@ -263,6 +263,11 @@ impl OutputFile {
             take(block.get(..count).unwrap_or_default());
             address = address.saturating_add(count as u64);
         }
+    }
+
+    /// Whether this job has made the file, so that all that is in it was written.
+    pub(crate) const fn is_of_this_job(&self) -> bool {
+        self.end.is_some()
     }
 
     /// Whether the file can be read back at little cost: it is a new one, and the file system keeps

@@ -69,6 +69,7 @@ impl Conversation<'_> {
             let prepare = |plan: &mut BackupPlan| {
                 events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
                 plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
+                daemon.file_digests.note(plan.fileset.digests_of_files());
                 daemon.plugin_digests.note(plan.fileset.digests_of_plugins());
                 daemon.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
@@ -114,6 +115,7 @@ impl Conversation<'_> {
         };
         plan.plugins = self.plugin_access();
         plan.writing_depth = self.daemon.settings.job.depth.into();
+        plan.file_digests = self.daemon.file_digests.kinds();
         plan.plugin_digests = self.daemon.plugin_digests.kinds();
         self.tell_facts(|told| {
             match place {

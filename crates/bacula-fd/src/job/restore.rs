@@ -41,6 +41,7 @@ pub(crate) fn plan(
         prelinks,
         replace,
         check_digests: true,
+        file_digests: None,
         plugin_digests: None,
         keys,
         processor: Processor::chosen(),

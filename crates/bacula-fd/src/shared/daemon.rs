@@ -20,12 +20,12 @@ use crate::shared::debug::Debug;
 use crate::shared::facts::{DaemonFacts, Orders};
 use crate::shared::known_commands::KnownCommands;
 use crate::shared::platform::Platform;
-use crate::shared::plugin_digests::PluginDigests;
 use crate::shared::pulses::Pulses;
 use crate::shared::slots::Slots;
 use crate::shared::snapshot_journal::SnapshotJournal;
 use crate::shared::state_file;
 use crate::shared::supervisor::{Session, Supervisor};
+use crate::shared::wanted_digests::WantedDigests;
 
 /// Connections served at once that we have made to Directors (reference 01 §6.3).
 const CALLED: u32 = 10;
@@ -70,8 +70,10 @@ pub(crate) struct Daemon {
     pub collectors: Collectors,
     /// The loops that are watched.
     pub pulses: Pulses,
+    /// Which digests files have.
+    pub file_digests: WantedDigests,
     /// Which digests the data of plugins has.
-    pub plugin_digests: PluginDigests,
+    pub plugin_digests: WantedDigests,
     /// The plugin commands that Directors have sent.
     pub known_commands: Arc<KnownCommands>,
     /// Snapshots that are to be removed.
@@ -123,7 +125,8 @@ impl Daemon {
             protection: protection.map(Arc::new),
             collectors,
             pulses: Pulses::new(),
-            plugin_digests: PluginDigests::default(),
+            plugin_digests: WantedDigests::default(),
+            file_digests: WantedDigests::default(),
             known_commands,
             snapshot_journal,
         }

@@ -6,7 +6,9 @@
 //! is digested while it comes. Digests of the first two are made later, of many files together. A
 //! file whose signature is checked needs no digest record: the signature is over the same data.
 //!
-//! A job without digests soon stops preparing for them.
+//! The kind of the first one is guessed, and a file for which the guess was wrong is read again.
+//! Where it can't be, all likely kinds are made. A job without digests soon stops preparing for
+//! them; when one comes, its file is read again, too.
 
 use fd_crypto::processor::Processor;
 use fd_crypto::{DigestSet, Digester};
@@ -19,8 +21,8 @@ use super::small::SmallFiles;
 use super::streamed::StreamedDigests;
 use crate::output_file::OutputFile;
 
-/// The kinds that are expected of the first digest record: what most backups have, then what costs
-/// little.
+/// The kinds that are expected of the first digest record: what most backups have, and where the
+/// data can't be read again also what costs little.
 const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
 
 /// The same for data that a plugin takes, of which no other kind can be made later, if nothing is
@@ -47,7 +49,8 @@ const MOST_LEFT: u64 = 64 << 20;
 /// A longer file is not read again alone.
 const AGAIN: u64 = 1 << 30;
 
-/// After so many files in a row without a digest nothing is prepared for one, until one comes.
+/// After so many files in a row without a digest nothing is prepared for one, until one comes. A
+/// file that is not small counts as so many.
 const PATIENCE: u32 = 32;
 
 /// Whether a file with this size in its attributes is to be opened so that it can be read back.
@@ -60,6 +63,8 @@ pub(crate) fn may_be_read_back(size: i64) -> bool {
 enum Basis {
     /// The file is not checked.
     Nothing,
+    /// No digest is expected. If there is one, the file is read again.
+    Unprepared,
     /// Its bytes, which are kept.
     Kept,
     /// The file itself, which is read back.
@@ -85,8 +90,13 @@ struct Expected {
 }
 
 impl Expected {
-    fn kinds(&self) -> &[DigestKind] {
-        if self.last.is_some() { self.last.as_slice() } else { &self.first }
+    /// The kinds of which one is expected of data that can be read again, or can't be.
+    fn kinds(&self, can_be_read_again: bool) -> &[DigestKind] {
+        match &self.last {
+            Some(_) => self.last.as_slice(),
+            None if can_be_read_again => self.first.get(..1).unwrap_or_default(),
+            None => &self.first,
+        }
     }
 }
 
@@ -149,8 +159,12 @@ impl DigestCheck {
         }
     }
 
-    /// Data that a plugin takes is expected to have a digest of one of these kinds, until the first
-    /// record has come.
+    /// A file is expected to have a digest of one of these kinds, until the first record has come.
+    pub(crate) fn expect_of_files(&mut self, kinds: DigestSet) {
+        self.recorded.first = kinds.iter().collect();
+    }
+
+    /// The same for data that a plugin takes.
     pub(crate) fn expect_of_plugins(&mut self, kinds: DigestSet) {
         self.first_of_plugin = kinds.iter().collect();
     }
@@ -158,17 +172,17 @@ impl DigestCheck {
     /// The kinds of which one is expected, the likely one first.
     fn expected(&self) -> &[DigestKind] {
         if self.expects_signature {
-            self.signed.kinds()
+            self.signed.kinds(self.is_readable)
         } else if self.taker == Taker::Plugin && self.recorded.last.is_none() {
             &self.first_of_plugin
         } else {
-            self.recorded.kinds()
+            self.recorded.kinds(self.is_readable)
         }
     }
 
     /// All kinds of which one may be needed.
     fn all_expected(&self) -> DigestSet {
-        self.expected().iter().chain(self.signed.kinds()).copied().collect()
+        self.expected().iter().chain(self.signed.kinds(self.is_readable)).copied().collect()
     }
 
     /// A file with this size in its attributes begins; `None` if a plugin takes its data.
@@ -176,12 +190,12 @@ impl DigestCheck {
         self.taker = if file.is_some() { Taker::Disk } else { Taker::Plugin };
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
-        self.is_readable = size <= AGAIN && file.is_some();
-        self.without = self.without.saturating_add(1);
+        self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_of_this_job);
         let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
-        if self.all_expected().is_empty() || !self.expects_signature && (!self.records_count || self.without > PATIENCE)
-        {
+        if !self.expects_signature && !self.records_count {
             self.basis = Basis::Nothing;
+        } else if self.all_expected().is_empty() || !self.expects_signature && self.without >= PATIENCE {
+            self.basis = Basis::Unprepared;
         } else if size <= SMALL {
             self.small.begin(self.all_expected());
             self.basis = Basis::Kept;
@@ -190,6 +204,7 @@ impl DigestCheck {
         } else {
             self.stream();
         }
+        self.without = self.without.saturating_add(if size <= SMALL { 1 } else { PATIENCE });
     }
 
     /// The current file is digested from here on.
@@ -209,7 +224,8 @@ impl DigestCheck {
     /// The next bytes of the current file, before they are written. `in_order`: whether they are
     /// appended unchanged to those before.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: Option<&OutputFile>) {
-        if self.basis == Basis::Left && !in_order {
+        if !in_order && self.is_readable && matches!(self.basis, Basis::Left | Basis::Streamed) {
+            self.is_readable = false;
             self.stream();
             let before = self.length;
             let again = file.and_then(|file| file.read_again(|data| self.streamed.update(data)).ok());
@@ -220,7 +236,7 @@ impl DigestCheck {
         match self.basis {
             Basis::Kept => self.small.keep(data),
             Basis::Streamed => self.streamed.update(data),
-            Basis::Nothing | Basis::Left => {}
+            Basis::Nothing | Basis::Unprepared | Basis::Left => {}
         }
         self.length = self.length.saturating_add(data.len() as u64);
         self.is_readable &= in_order && self.length <= AGAIN;
@@ -278,7 +294,7 @@ impl DigestCheck {
         match std::mem::replace(&mut self.basis, Basis::Nothing) {
             Basis::Nothing => None,
             Basis::Kept if self.small.can_make(kind) => self.small.make_now(kind),
-            Basis::Kept => self.is_readable.then(again).flatten(),
+            Basis::Kept | Basis::Unprepared => self.is_readable.then(again).flatten(),
             Basis::Left => again(),
             Basis::Streamed => match self.streamed.finish(kind) {
                 None if self.is_readable => again(),

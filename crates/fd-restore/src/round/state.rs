@@ -24,6 +24,9 @@ impl RestoreState {
     /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
     pub fn new(plan: &RestorePlan) -> Self {
         let mut digest = DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor);
+        if let Some(kinds) = plan.file_digests {
+            digest.expect_of_files(kinds);
+        }
         if let Some(kinds) = plan.plugin_digests {
             digest.expect_of_plugins(kinds);
         }

@@ -253,6 +253,7 @@ pub(crate) fn job_below(below: &str) -> Job {
             prelinks: false,
             replace: Replace::Always,
             check_digests: true,
+            file_digests: None,
             plugin_digests: None,
             keys: None,
             processor: fd_crypto::processor::Processor::chosen(),

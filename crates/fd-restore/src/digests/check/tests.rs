@@ -125,7 +125,7 @@ fn data_of_a_plugin_whose_backups_have_no_digests_is_not_digested_until_one_come
     let mut check = DigestCheck::new(true, false, Processor::chosen());
     check.expect_of_plugins(DigestSet::EMPTY);
     check.begin(-1, None);
-    assert_eq!(check.basis, Basis::Nothing);
+    assert_eq!(check.basis, Basis::Unprepared);
     let file = restore(&mut check, b"a file of the disk", true, true);
     let value = digest(DigestKind::Md5, b"a file of the disk");
     assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::Has(value));
@@ -175,6 +175,7 @@ fn a_file_is_not_read_again_if_it_is_too_long_or_of_unknown_length() {
             check.begin(size, Some(&OutputFile::empty(tempfile::tempfile().unwrap().into(), true)));
             assert!(!check.is_readable);
             assert_eq!(check.basis, Basis::Streamed);
+            assert_eq!(check.expected(), RECORDED);
         }
     }
 }
@@ -211,11 +212,40 @@ fn a_job_without_digests_prepares_for_none_until_one_comes() {
             restore(&mut check, b"data", true, true);
             assert_eq!(check.basis, Basis::Kept);
         }
-        let md5 = DigestKind::Md5;
+        prepares_for_none_until_one_comes(check);
+        // A file that is not small tells as much as many small ones.
+        let mut check = DigestCheck::new(true, false, processor);
+        restore(&mut check, &data(LONG), true, true);
+        prepares_for_none_until_one_comes(check);
+        // And so do the backups.
+        let mut check = DigestCheck::new(true, false, processor);
+        check.expect_of_files(DigestSet::EMPTY);
+        prepares_for_none_until_one_comes(check);
+    }
+}
+
+fn prepares_for_none_until_one_comes(mut check: DigestCheck) {
+    for (kind, before) in [(DigestKind::Sha1, Basis::Unprepared), (DigestKind::Md5, Basis::Kept)] {
         let file = restore(&mut check, b"data", true, true);
-        assert_eq!(found(&mut check, md5, &file), Finding::None);
-        let file = restore(&mut check, b"data", true, true);
-        assert_eq!(found(&mut check, md5, &file), Finding::Has(digest(md5, b"data")));
+        assert_eq!(check.basis, before);
+        assert_eq!(found(&mut check, kind, &file), Finding::Has(digest(kind, b"data")));
+    }
+}
+
+#[test]
+fn the_first_file_is_expected_to_have_the_digest_that_backups_want() {
+    for processor in Processor::variants() {
+        for (wanted, expected) in [(None, DigestKind::Md5), (Some(DigestKind::Sha512), DigestKind::Sha512)] {
+            let mut check = DigestCheck::new(true, false, processor);
+            if let Some(kind) = wanted {
+                check.expect_of_files([kind].into_iter().collect());
+            }
+            let file = restore(&mut check, &data(LONG), true, true);
+            assert_eq!(check.expected(), [expected]);
+            // Another one is made of the file itself.
+            let value = digest(DigestKind::Xxh64, &data(LONG));
+            assert_eq!(found(&mut check, DigestKind::Xxh64, &file), Finding::Has(value));
+        }
     }
 }
 

@@ -1,17 +1,17 @@
-//! Which digests the data of plugins has, as far as the daemon has seen. A restore learns the kind
-//! of a file's digest only behind its data, and what a plugin has taken can't be read again.
+//! Which digests files and the data of plugins have, as far as the daemon has seen. A restore
+//! learns the kind of a file's digest only behind its data.
 
 use std::sync::{Mutex, PoisonError};
 
 use fd_crypto::DigestSet;
 use fd_records::DigestKind;
 
-/// What the backups since the daemon's start have wanted.
+/// What the backups since the daemon's start have wanted; `None` if there was none.
 #[derive(Debug, Default)]
-pub(crate) struct PluginDigests(Mutex<Option<DigestSet>>);
+pub(crate) struct WantedDigests(Mutex<Option<DigestSet>>);
 
-impl PluginDigests {
-    /// A backup makes these digests of what plugins save; `None` is none.
+impl WantedDigests {
+    /// A backup makes these digests; `None` is none.
     pub(crate) fn note(&self, digests: impl Iterator<Item = Option<DigestKind>>) {
         for digest in digests {
             let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -20,7 +20,7 @@ impl PluginDigests {
         }
     }
 
-    /// The kinds of all backups together; `None` if there was no backup with plugins.
+    /// The kinds of all backups together; `None` if there was no backup.
     pub(crate) fn kinds(&self) -> Option<DigestSet> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -31,8 +31,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_known_until_a_backup_has_a_plugin() {
-        let digests = PluginDigests::default();
+    fn nothing_is_known_until_there_is_a_backup() {
+        let digests = WantedDigests::default();
         digests.note([].into_iter());
         assert_eq!(digests.kinds(), None);
         digests.note([None].into_iter());
