@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::page_cache::page_size;
 
-/// As much freed memory as an area of the C library may keep at its end, bytes. There is an area for
-/// about every thread of the largest job so far.
+/// As much freed memory as an area of the C library may keep at its end, bytes. There is an area
+/// for about every thread of the largest job so far.
 #[cfg(target_env = "gnu")]
 const KEPT: libc::c_int = 1 << 18;
 /// As large as a block may be that comes from such an area, bytes. A larger one, as the pieces of a

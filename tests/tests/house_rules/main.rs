@@ -142,6 +142,45 @@ fn the_table_of_rooms_names_every_room() -> Outcome<()> {
     Ok(())
 }
 
+/// How a thread gets its name, up to the name.
+const NAMED: [&str; 5] = [
+    "Builder::new().name(\"",
+    "Builder::new().name(format!(\"",
+    "OwnThread::start(\"",
+    "worker_pool::start(job, \"",
+    " start(job, \"",
+];
+
+/// Threads are named in debuggers and by the table of docs/architecture.md, which says what bounds
+/// them.
+#[test]
+fn the_table_of_threads_names_every_thread() -> Outcome<()> {
+    let mut built = BTreeSet::new();
+    for source in crates()?.iter().flat_map(|member| &member.sources) {
+        let text = read(&source.path.to_string_lossy())?;
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for start in NAMED {
+            let names = code.split(start).skip(1).filter_map(|rest| rest.split(['"', '{']).next());
+            built.extend(names.map(|name| name.trim_end().to_owned()));
+        }
+    }
+    let page = read("docs/architecture.md")?;
+    let table =
+        page.split("\n## ").find_map(|section| section.split_once("| thread | owner |")).map_or("", |(_, table)| table);
+    let rows = table_rows(table.split("\n\n").next().unwrap_or_default());
+    let drawn: BTreeSet<&str> =
+        rows.iter().filter_map(|row| row.first()).flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let is = |drawn: &str, built: &str| {
+        drawn.strip_prefix(built).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    let missing = built.iter().filter(|name| !drawn.iter().any(|row| is(row, name)));
+    let gone = drawn.iter().filter(|row| **row != "job N" && !built.iter().any(|name| is(row, name)));
+    let missing = missing.map(|name| format!("not in the table of threads: {name}"));
+    none(&missing.chain(gone.map(|row| format!("no thread is named so: {row}"))).collect::<Vec<_>>());
+    assert!(built.len() > 20, "threads get their names in another way: {built:?}");
+    Ok(())
+}
+
 /// Floors 0 and 1 but fd-os.
 fn sans_io() -> Outcome<BTreeSet<String>> {
     Ok(floors()?.into_iter().filter(|(name, floor)| *floor <= 1 && name != "fd-os").map(|(name, _)| name).collect())
