@@ -950,6 +950,12 @@ pub(crate) const STORAGE_RETRYING: Quote = Quote::new("bsockcore.c:259 ", "");
 pub(crate) const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
 
 /// Fatal: `restore` came before `storage`.
+/// Warning: the Storage Daemon has not called yet. The stock daemon has none.
+pub(crate) fn storage_does_not_call(waiting_on: &[SocketAddr]) -> String {
+    let addresses: Vec<_> = waiting_on.iter().map(ToString::to_string).collect();
+    format!("The Storage daemon is to call and has not called yet. Waiting on {} ...\n", addresses.join(", "))
+}
+
 pub(crate) const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
 
 /// Fatal: the Storage Daemon did not call.

@@ -18,8 +18,8 @@ const STEP: Duration = Duration::from_millis(200);
 /// After the first warning about a failed try, the next ones are this far apart.
 const WARN_EVERY: Duration = Duration::from_secs(300);
 
-/// An address that has not answered for so long is worth a message.
-const SILENCE: Duration = Duration::from_secs(5);
+/// A peer that has not answered, or called, for so long is worth a message.
+pub const SILENCE: Duration = Duration::from_secs(5);
 
 /// The peer of a connection, and how to connect.
 #[derive(Clone, Debug)]

@@ -159,6 +159,24 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
     Ok(())
 }
 
+/// A job that waits looks as if it hung, and only the other side's configuration is wrong.
+#[test]
+fn a_storage_daemon_that_is_to_call_and_does_not_is_told_before_the_wait_is_over() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon says nothing for half an hour");
+    }
+    let mut bed = bed_in_clear("no-call")?;
+    let port = bed.client("test")?.port();
+    let mut peer = begin(port, 1, &[b"storage address=127.0.0.1 port=0 ssl=0\n"])?;
+    let said = peer.receive_text()?;
+    assert!(said.starts_with("Jmsg ") && said.contains(" has not called yet. Waiting on "), "{said}");
+    assert!(said.contains(&format!(":{port} ...")), "{said}");
+    cancel(port, 1)?;
+    let rest = peer.rest()?;
+    assert!(rest.iter().map(text).any(|text| text.starts_with("2800 End Job TermCode=65 ")), "{rest:?}");
+    Ok(())
+}
+
 #[test]
 fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {

@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 use fd_session::JobStatus;
 use fd_session::command::StorageAddress;
 use fd_session::texts::BAD_STORAGE;
-use fd_transport::{Channel, ConnectPlan, Peer, PeerKind};
+use fd_transport::{Channel, ConnectPlan, Peer, PeerKind, SILENCE};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::storage::{self, End, Patience, Rejected, StorageConnection};
@@ -116,7 +116,13 @@ impl Conversation<'_> {
     fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
         if port == 0 {
             let director = self.channel.canceller();
-            let called = job.await_call(CALL_TIMEOUT, &|| !director.peer_has_left());
+            let wanted = || !director.peer_has_left();
+            let mut called = job.await_call(SILENCE, &wanted);
+            if called.is_none() && !job.cancel.is_cancelled() && wanted() {
+                let text = texts::storage_does_not_call(&self.daemon.config().file_daemon.addresses);
+                self.say(MessageType::Warning, text.as_bytes());
+                called = job.await_call(CALL_TIMEOUT.saturating_sub(SILENCE), &wanted);
+            }
             if called.is_none() {
                 self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
                 self.reply(BAD_STORAGE);
