@@ -201,6 +201,46 @@ fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
     Ok(())
 }
 
+/// Without a listing it sends nothing by which it would notice.
+#[test]
+fn an_estimate_ends_with_its_director() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon goes on");
+    }
+    let mut bed = bed_in_clear("estimate-alone")?;
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let threads = || -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+        let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.filter(|name| ["estimate", "scout"].contains(&name.trim_end())).collect()
+    };
+    // Far more than can be looked at while this test waits.
+    let names = b"F /usr\n".repeat(100_000);
+    let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n"];
+    let names = names.split_inclusive(|byte| *byte == b'\n');
+    let packets: Vec<_> = packets.into_iter().chain(names).chain([b"N\n".as_slice(), b"N\n"]).collect();
+    for listing in [0, 1] {
+        let mut peer = begin(port, 1, &packets)?;
+        peer.signal(EOD)?;
+        peer.expect("2000 OK include\n")?;
+        peer.send(format!("estimate listing={listing} limit=0\n").as_bytes())?;
+        wait_for("the estimate", PATIENCE, || {
+            let status = bed.console(&["status client=test-fd"])?;
+            Ok(if status.contains("No Jobs running.") { Err(status) } else { Ok(()) })
+        })?;
+        drop(peer);
+        wait_for("the estimate to be over", PATIENCE, || {
+            let status = bed.console(&["status client=test-fd"])?;
+            Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
+        })?;
+        wait_for("its threads to be gone", PATIENCE, || {
+            let left = threads();
+            Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
+        })?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_list_in_a_fifo_is_read_once_it_has_a_writer() -> Result<()> {
     let mut bed = bed_in_clear("list-fifo")?;

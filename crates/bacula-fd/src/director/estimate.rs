@@ -121,25 +121,36 @@ impl Conversation<'_> {
         Flow::GoOn
     }
 
-    /// Passes an estimate's lines on until it ends; `None` if it is left behind, or has panicked.
+    /// Passes an estimate's lines on until it ends, and cancels it when its Director has gone;
+    /// `None` if it is left behind, or has panicked.
     fn pass_lines_on(
         &mut self,
         mut walker: OwnThread<EstimateTotals>,
         lines: &Receiver<(MessageType, Vec<u8>)>,
     ) -> Option<EstimateTotals> {
         let job = self.job();
+        let director = self.channel.canceller();
+        let mut has_left = false;
         loop {
+            if has_left && !job.cancel.is_cancelled() {
+                // What follows would be for no peer, and has a place and threads meanwhile.
+                job.abort(false);
+                if let Some(plugged) = self.session.plugged.get() {
+                    plugged.cancel();
+                }
+            }
             match lines.recv_timeout(GLANCE) {
                 Ok((kind, text)) => {
                     self.tell(kind, &text);
                     if lines.is_empty() {
                         self.flush();
                     }
+                    has_left = self.is_lost();
                 }
                 Err(RecvTimeoutError::Timeout) if walker.is_left(&job, || self.is_in_plugin()) => {
                     return self.ended(&job, Err(Nothing::Left));
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => has_left = director.peer_has_left(),
                 Err(RecvTimeoutError::Disconnected) => {
                     return self.ended(&job, walker.join());
                 }
