@@ -38,7 +38,7 @@ pub use event::{Flow, FoundCommand, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
 pub use names::{RecordNames, split_path};
-pub use reach::{Identity, reopen};
+pub use reach::Identity;
 pub use settings::{Candidate, Comparison, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 pub use snapshots::{Snapshots, path_in_snapshot};
 pub use walk::walk;

@@ -12,11 +12,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use fd_fileset::Flags;
 use fd_records::{FileType, Stat};
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{Access, CWD, Mode, OFlags, access, openat};
 use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::attributes::{Nanoseconds, file_type, stat_of};
 use crate::entry::Entry;
+use crate::names::split_path;
 
 /// How an entry compares with what the walk has found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +72,33 @@ impl Entry {
         }?;
         let (stat, _) = stat_of(handle.as_fd())?;
         if self.is_inode(&stat) { Ok(handle) } else { Err(Errno::NOENT) }
+    }
+
+    /// Opens the file of the entry's [`Self::handle`].
+    ///
+    /// # Errors
+    /// The kernel's. Where `/proc` is not mounted the name takes the handle's place: `ENXIO` where
+    /// other users may change names, `ENOENT` if it leads elsewhere by now.
+    pub fn reopen(&self, handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
+        match openat(CWD, path, flags - OFlags::NOFOLLOW, Mode::empty()) {
+            Err(Errno::NOENT) if access(c"/proc/self/fd", Access::EXISTS).is_err() => self.open_by_name(flags),
+            opened => opened,
+        }
+    }
+
+    fn open_by_name(&self, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = self.read_path();
+        let directory = self.root.as_ref().ok_or(Errno::NOENT)?.directory_of(&path)?;
+        let (folder, _) = stat_of(directory.as_fd())?;
+        // Some devices act as soon as they are opened, so what is opened must not be for others to
+        // choose.
+        if folder.mode & 0o022 != 0 || ![0, geteuid().as_raw()].contains(&folder.uid) {
+            return Err(Errno::NXIO);
+        }
+        let opened = openat(&directory, split_path(&path).1, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        let (stat, _) = stat_of(opened.as_fd())?;
+        if self.is_inode(&stat) { Ok(opened) } else { Err(Errno::NOENT) }
     }
 
     /// If a symbolic link has taken the entry's place, the entry becomes that link.
@@ -133,13 +162,4 @@ impl Entry {
     fn is_inode(&self, stat: &Stat) -> bool {
         (stat.dev, stat.ino, stat.mode_type()) == (self.stat.dev, self.stat.ino, self.stat.mode_type())
     }
-}
-
-/// Opens the file of a handle.
-///
-/// # Errors
-/// The kernel's; `ENOENT` without `/proc`.
-pub fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    openat(CWD, path, flags - OFlags::NOFOLLOW, Mode::empty())
 }

@@ -61,6 +61,12 @@ impl Root {
                 .is_ok_and(|found| (found.st_dev, found.st_ino) == self.identity)
     }
 
+    /// A handle of the directory of the file at `path`, the whole path at which an entry is read.
+    pub(crate) fn directory_of(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let itself = [split_path(path).0, b"."].concat();
+        self.open(&itself, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC)
+    }
+
     /// Opens the file at `path`, the whole path at which an entry is read.
     pub(crate) fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
         let found;

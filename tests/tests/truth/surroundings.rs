@@ -1,11 +1,11 @@
 //! Surroundings in which jobs save and restore all the same: without `/proc`, and with places on
 //! which a file system is mounted on access.
 
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, compare_trees, set_fixed_times};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -37,15 +37,19 @@ fn build(top: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+fn client_without_proc() -> Result<ClientOptions> {
+    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+    let script = "umount -l /proc && exec \"$@\"";
+    client.wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"].map(ToOwned::to_owned).to_vec();
+    Ok(client)
+}
+
 #[test]
 fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("only root can take /proc away");
     }
-    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
-    let script = "umount -l /proc && exec \"$@\"";
-    client.wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"].map(ToOwned::to_owned).to_vec();
-    let mut options = BedOptions::new("without-proc", [client])?;
+    let mut options = BedOptions::new("without-proc", [client_without_proc()?])?;
     let source = options.source()?;
     if build(&source).is_err() {
         return skip::test("no trusted attributes or devices here");
@@ -66,6 +70,46 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
     // The backup has read the source.
     let rules = TreeRules { access_times: false, ..TreeRules::restored() };
     assert_eq!(compare_trees(&source, &there, rules)?, Vec::<String>::new(), "{}", restored.log);
+    Ok(())
+}
+
+/// The name takes the place of the handle: elsewhere a user could put a device there.
+#[test]
+fn without_proc_a_fifo_is_read_where_no_other_user_can_change_names() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can take /proc away");
+    }
+    let is_ours = Fd::under_test()? == Fd::Ours;
+    let mut options = BedOptions::new("fifo-without-proc", [client_without_proc()?])?;
+    let source = options.source()?;
+    let of_all = source.join("of all");
+    let make = || -> std::io::Result<()> {
+        fs::create_dir_all(&of_all)?;
+        fs::set_permissions(&of_all, fs::Permissions::from_mode(0o777))?;
+        mkfifo(&of_all.join("fifo"), Mode::from_bits_truncate(0o600))?;
+        mkfifo(&source.join("fifo"), Mode::from_bits_truncate(0o600))?;
+        Ok(())
+    };
+    make().map_err(bed::BedError::file("make", &source))?;
+    let names = [source.join("fifo"), of_all.join("fifo")];
+    // The stock daemon would wait a minute for a process that writes to the second one.
+    let names: Vec<_> = names.iter().take(if is_ours { 2 } else { 1 }).map(PathBuf::as_path).collect();
+    options.file_sets = vec![FileSet::new("Fifos", &["ReadFifo = yes"], &names)];
+    let bed = Bed::start(options)?;
+    let job = bed.queue("run job=backup-test level=Full fileset=Fifos yes")?;
+    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(names[0]);
+    let writer = bed::wait_for("the daemon to open the FIFO", bed::PATIENCE, || {
+        let ended = bed.catalog().job(job)?.status == 'T';
+        assert!(!ended, "the job has not read the FIFO");
+        Ok(open().map_err(|error| error.to_string()))
+    })?;
+    (&writer).write_all(b"by its name\n").map_err(bed::BedError::file("write", names[0]))?;
+    drop(writer);
+    let job = bed.wait(job)?;
+    let data = bed.records(&job.row, "test")?.filter_map(std::result::Result::ok).filter(|record| record.stream == 2);
+    assert_eq!(data.map(|record| record.data).collect::<Vec<_>>(), [b"by its name\n"], "{}", job.log);
+    let is_named = job.log.contains(&format!("{}\": ERR=No such device", of_all.join("fifo").display()));
+    assert_eq!((job.row.errors, is_named), if is_ours { (1, true) } else { (0, false) }, "{}", job.log);
     Ok(())
 }
 

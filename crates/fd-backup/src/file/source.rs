@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
 use fd_records::{FileType, Stat};
-use fd_walk::{Entry, reopen};
+use fd_walk::Entry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
@@ -120,17 +120,17 @@ pub(crate) fn open_special(entry: &Entry, open_limits: OpenLimits<'_>) -> Result
     let handle = entry.handle()?;
     if entry.file_type == FileType::Fifo {
         let begun = Instant::now();
-        let opened = open_fifo(&handle, open_limits);
+        let opened = open_fifo(entry, &handle, open_limits);
         idle::add(begun.elapsed());
         return opened;
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     if entry.options.has(Flags::NO_ATIME)
-        && let Ok(device) = reopen(&handle, flags | OFlags::NOATIME)
+        && let Ok(device) = entry.reopen(&handle, flags | OFlags::NOATIME)
     {
         return Ok(device);
     }
-    reopen(&handle, flags)
+    entry.reopen(&handle, flags)
 }
 
 impl Source {
@@ -267,13 +267,13 @@ fn file_len(file: &OwnedFd) -> Option<u64> {
 ///
 /// Only a blocking `open` notices that, so a thread of its own waits in one. When the time is up,
 /// the fifo is opened for writing here for a moment, which ends that wait.
-fn open_fifo(fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
+fn open_fifo(entry: &Entry, fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
     let deadline = Instant::now() + open_limits.fifo;
     std::thread::scope(|scope| {
         let (sender, opened) = mpsc::sync_channel(1);
         let open = move || {
             // The receiver may be gone: the time is up.
-            let _ = sender.send(retry_on_intr(|| reopen(fifo, OFlags::RDONLY | OFlags::CLOEXEC)));
+            let _ = sender.send(retry_on_intr(|| entry.reopen(fifo, OFlags::RDONLY | OFlags::CLOEXEC)));
         };
         std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
         loop {
@@ -287,7 +287,7 @@ fn open_fifo(fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Err
                 Err(mpsc::RecvTimeoutError::Timeout) if !(open_limits.is_stopped)() && Instant::now() < deadline => {}
                 Err(mpsc::RecvTimeoutError::Timeout) => {
                     // Stays open until the thread has left its `open`.
-                    let _ends_the_wait = reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC)?;
+                    let _ends_the_wait = entry.reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC)?;
                     let _too_late = opened.recv();
                     return Err(Errno::INTR);
                 }
