@@ -17,8 +17,6 @@ use fd_session::command::{MetricFormat, NamedSnapshot, SetDebug};
 use fd_session::storage::StorageError;
 use fd_session::texts::Quote;
 
-use crate::clock::short_date;
-
 /// What `bfdjson -?` and every mistake print on standard error.
 pub(crate) const JSON_USAGE: &str = concat!(
     "ferrofd ",
@@ -444,9 +442,9 @@ pub(crate) fn expand_without_job(command: &[u8], daemon: &[u8], recipients: &[u8
     expanded
 }
 
-/// What is said where a destination does not take a message (reference 06 §7.7).
-pub(crate) fn delivery_error(time: i64, what: &str) -> String {
-    format!("{}  Message delivery ERROR: {what}\n", short_date(time))
+/// What is said, behind the date, where a destination does not take a message (reference 06 §7.7).
+pub(crate) fn delivery_error(what: &str) -> String {
+    format!("Message delivery ERROR: {what}\n")
 }
 
 /// What was lost while this host's destinations had no reader. The stock daemon waits for it.
@@ -950,13 +948,13 @@ pub(crate) const STORAGE_RETRYING: Quote = Quote::new("bsockcore.c:259 ", "");
 pub(crate) const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
 
 /// Fatal: `restore` came before `storage`.
+pub(crate) const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
+
 /// Warning: the Storage Daemon has not called yet. The stock daemon has none.
 pub(crate) fn storage_does_not_call(waiting_on: &[SocketAddr]) -> String {
     let addresses: Vec<_> = waiting_on.iter().map(ToString::to_string).collect();
     format!("The Storage daemon is to call and has not called yet. Waiting on {} ...\n", addresses.join(", "))
 }
-
-pub(crate) const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
 
 /// Fatal: the Storage Daemon did not call.
 pub(crate) const STORAGE_DID_NOT_CALL: &[u8] = b"job.c:2916 Failed connect from Storage daemon. SD bsock=NULL.\n";

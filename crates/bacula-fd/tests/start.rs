@@ -198,6 +198,35 @@ fn a_start_that_fails_is_told_in_the_form_of_the_log() {
     assert!(told.contains("/no/such/directory") && told.lines().all(|line| line.starts_with('{')), "{told}");
 }
 
+/// Also what is said where a message can't be delivered, and what a list of tags does.
+#[test]
+fn everything_that_a_daemon_prints_is_json_where_its_log_is() {
+    let place = Place::new("all-json");
+    place.configure("");
+    let config = fs::read_to_string(place.config()).unwrap();
+    let nowhere = "  append = \"/no/such/directory/log\" = all, events\n  director =";
+    fs::write(place.config(), config.replace("  director =", nowhere)).unwrap();
+    fs::write(place.directory.join("bacula-fd.toml"), "[log]\nformat = \"json\"\n").unwrap();
+    let (out, err) = (place.directory.join("out"), place.directory.join("err"));
+    let mut daemon = Command::new(PROGRAM)
+        .args(["-f", "-d", "10,network", "-c"])
+        .arg(place.config())
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&out).unwrap())
+        .stderr(fs::File::create(&err).unwrap())
+        .spawn()
+        .unwrap();
+    let said = || text(&[fs::read(&out).unwrap(), fs::read(&err).unwrap()].concat());
+    wait_until("it listens", || said().contains("listening"));
+    wait_until("it can't deliver", || said().contains("Message delivery ERROR: "));
+    signal(&daemon, Signal::SIGTERM);
+    daemon.wait().unwrap();
+    let said = said();
+    assert!(said.contains("tag=network") && said.contains("Shutting down"), "{said}");
+    assert_eq!(said.lines().find(|line| !line.starts_with('{')), None, "{said}");
+    assert_eq!(fs::read(&out).unwrap(), b"");
+}
+
 #[test]
 fn signals_end_the_daemon_with_their_number() {
     let place = Place::new("signals");

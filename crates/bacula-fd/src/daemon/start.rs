@@ -376,9 +376,9 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
     };
     let tags = cli.debug_tags.as_bytes();
     let debug = Debug::new(level, cli.debug_level, tags, cli.debug_timestamps, cli.trace);
-    debug.tell_tags(tags);
     let debug = Arc::new(debug);
     log::init(&debug, settings.format);
+    debug.tell_tags(tags);
     debug
 }
 

@@ -194,8 +194,11 @@ fn has_quoted_path(line: &[u8]) -> bool {
 
 /// Says on standard output and in the system's log that a message did not reach its destination.
 fn undelivered(what: &str) {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let said = texts::delivery_error(i64::try_from(now.as_secs()).unwrap_or(0), what);
+    let said = texts::delivery_error(what);
+    if message_as_json(level(MessageType::ErrorTerm.number()), said.as_bytes()) {
+        return;
+    }
+    let said = format!("{}  {said}", clock::short_date(clock::seconds()));
     // There is no further place to report to.
     let _undeliverable = write_all(&mut io::stdout().lock(), said.as_bytes());
     let _undeliverable = syslog(MessageType::ErrorTerm.number(), said.as_bytes());

@@ -13,7 +13,7 @@ use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
 use crate::delivery::writer::Writer;
-use crate::print::print;
+use crate::print::tell;
 use crate::security::own_file;
 use crate::texts;
 
@@ -84,7 +84,7 @@ impl Debug {
             return;
         }
         for line in tag_lines(tags) {
-            if self.traces() { self.write(&line) } else { print(&mut io::stdout(), &line) }
+            if self.traces() { self.write(&line) } else { tell("DEBUG", &line) }
         }
     }
 
