@@ -399,12 +399,14 @@ impl<B> Exchange<B> {
         self.obtain_locked(state, slot)
     }
 
-    /// Whether a worker may have a piece beside the one that it fills.
-    pub(crate) const fn has_spare(&self) -> bool {
-        self.limits.pieces > 2
+    /// Worker: a piece for events beside the one that it fills. Where the stock has none for that,
+    /// it is an extra one. All pieces are for the first slot then, whose worker waits for the
+    /// sender before it gets the next.
+    pub(crate) fn obtain_beside(&self, slot: Slot) -> Result<Piece, Stopped> {
+        if self.limits.pieces > 2 { self.obtain(slot) } else { Ok(Piece::extra()) }
     }
 
-    /// Worker: publishes a piece beside the one that it fills, as [`Self::publish`] does.
+    /// Worker: publishes a piece of [`Self::obtain_beside`], as [`Self::publish`] does.
     pub(crate) fn publish_beside(&self, slot: Slot, piece: Piece, most_ahead: usize) {
         let mut state = self.lock();
         self.push(&mut state, slot, piece, false);
@@ -421,7 +423,7 @@ impl<B> Exchange<B> {
     /// end.
     pub(crate) fn next(&self, sent: Option<Piece>, cancel: &CancelToken) -> Option<Piece> {
         let mut state = self.lock();
-        if let Some(mut piece) = sent {
+        if let Some(mut piece) = sent.filter(|piece| !piece.is_extra) {
             piece.recycle(self.limits.piece_len);
             state.spare.push(piece);
             state.taken -= 1;

@@ -19,6 +19,8 @@ pub(crate) struct Piece {
     pub(crate) notes: Vec<Note>,
     /// Path of an entry in it, for the status display.
     pub(crate) current: Vec<u8>,
+    /// It is not of the stock: it has events only.
+    pub(crate) is_extra: bool,
 }
 
 /// Additions to the job's counters (reference 04 §14.2).
@@ -66,6 +68,11 @@ impl Event {
 }
 
 impl Piece {
+    /// One for events only.
+    pub(crate) fn extra() -> Self {
+        Self { is_extra: true, ..Self::default() }
+    }
+
     /// Empties the piece for its next use. Memory beyond `usual` bytes, left by an unusually long
     /// record, is freed.
     pub(crate) fn recycle(&mut self, usual: usize) {

@@ -28,7 +28,7 @@ use crate::texts::{self, PluginPlace};
 pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u32) -> Result<u32, Halt> {
     let job = saver.job;
     let Command { text: command, include, options, is_added } = item;
-    let slot = saver.emitter.slot().filter(|_| job.exchange.has_spare());
+    let slot = saver.emitter.slot();
     let hand_on = |messages| {
         if let Some(slot) = slot {
             hand_on(job, slot, messages);

@@ -63,7 +63,7 @@ impl<'g, 'h> Guest<'g, 'h> {
 /// of a block. Returns when the sender has few of them left.
 pub(crate) fn hand_on(job: &Job, slot: Slot, messages: Vec<(MessageType, Vec<u8>)>) {
     // Of a job that is stopped, nothing is said any more.
-    let Ok(mut piece) = job.exchange.obtain(slot) else { return };
+    let Ok(mut piece) = job.exchange.obtain_beside(slot) else { return };
     for (kind, text) in messages {
         piece.note(Event::Message { kind, text, failed: false });
     }

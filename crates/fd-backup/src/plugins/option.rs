@@ -65,7 +65,7 @@ pub(crate) fn offer(
         }
     };
     let options = Arc::clone(&entry.options);
-    let slot = saver.emitter.slot().filter(|_| job.exchange.has_spare());
+    let slot = saver.emitter.slot();
     let hand_on = |messages| {
         if let Some(slot) = slot {
             hand_on(job, slot, messages);

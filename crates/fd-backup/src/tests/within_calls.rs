@@ -95,8 +95,10 @@ fn an_include_of_an_option_plugin_is_walked_at_the_end() {
 #[test]
 fn messages_go_on_while_the_call_does() {
     const MANY: u32 = 5000;
-    for letters in ["", "Z6"] {
+    // With the last budget there is one piece, which the plugin's file has.
+    for (letters, budget) in [("", None), ("Z6", None), ("", Some(1))] {
         let mut bed = Bed::with_lines(&["I", &format!("O {letters}"), "N", "P tp:x", "N"]);
+        bed.plan.memory_budget = budget.unwrap_or(bed.plan.memory_budget);
         let progress = Arc::clone(&bed.progress);
         let mut is_done = false;
         let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(move |at, host| {
