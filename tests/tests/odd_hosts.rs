@@ -7,7 +7,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Memory, Restore, Result, in_order_of_names};
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
 
 /// The clients of a bed with both daemons.
 const BOTH: [&str; 2] = ["reference", "test"];
@@ -157,5 +160,56 @@ fn a_storage_daemon_whose_name_is_known_for_ipv6_only_is_reached() -> Result<()>
     for client in BOTH {
         bed.backup(client, "")?.must_be_good()?;
     }
+    Ok(())
+}
+
+/// Seconds since 1970 of files: years before 1900 and beyond 2038, 2446 and 9999.
+const FAR_TIMES: [i64; 13] = [
+    -2_208_988_801,
+    -1_000_000_000_000_000,
+    -62_167_219_201,
+    -62_200_000_000_000,
+    -1,
+    0,
+    i32::MAX as i64 + 1,
+    u32::MAX as i64 + 1,
+    15_032_385_535,
+    253_402_300_799,
+    253_402_300_800,
+    9_000_000_000_000_000,
+    i64::MAX / 2,
+];
+
+/// In an estimate's list, and in what a restore says. No job may end of them.
+#[test]
+fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can mount a file system for such times");
+    }
+    let mut options = BedOptions::side_by_side("far-times")?;
+    options.every_message = true;
+    let source = options.source()?;
+    let _memory = Memory::mount(&source)?;
+    for (number, time) in FAR_TIMES.iter().enumerate() {
+        let path = source.join(format!("file{number:02}"));
+        fs::write(&path, "x").unwrap();
+        let time = TimeSpec::new(*time, 0);
+        utimensat(AT_FDCWD, &path, &time, &time, UtimensatFlags::NoFollowSymlink).unwrap();
+    }
+    in_order_of_names(&source)?;
+    let bed = Bed::start(options)?;
+    let lines = |text: &str| text.lines().filter(|line| line.contains("/file")).map(str::to_owned).collect::<Vec<_>>();
+    let mut told = Vec::new();
+    for client in BOTH {
+        let listed = lines(&bed.console(&[&format!("estimate job=backup-{client} listing")])?);
+        let saved = bed.backup(client, "level=Full")?.must_be_good()?;
+        let to = bed.folder().join(format!("to-{client}"));
+        let restore = Restore { job: saved.row.id, from: client, onto: client, to: &to, replace: "always" };
+        let restored = bed.restore(&restore)?;
+        let said = lines(&restored.plain_messages(client).join("\n").replace(&format!("to-{client}"), "to"));
+        assert_eq!((listed.len(), said.len()), (FAR_TIMES.len(), FAR_TIMES.len()), "{listed:#?} {said:#?}");
+        told.push((listed, said));
+    }
+    assert_eq!(told[0], told[1]);
     Ok(())
 }

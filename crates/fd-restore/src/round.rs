@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_metadata::{Target, WriterWarnings};
-use fd_os::local_time::local_time;
+use fd_os::local_time::local_time_of_any;
 use fd_plugins::MetadataPacket;
 use fd_records::{
     AttributesRecord, DigestKind, DigestValue, FileType, MetadataKind, PluginMetadata, PluginName, Stream, StreamClass,
@@ -404,7 +404,7 @@ impl<'a> Round<'a> {
         }
         let mut line = Vec::with_capacity(item.output.len() + 100);
         let target = (item.file_type == Some(FileType::Symlink)).then_some(item.link.text.as_slice());
-        let modified = local_time(item.stat.mtime);
+        let modified = local_time_of_any(item.stat.mtime);
         listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
         self.report.now(MessageType::Restored, &line);
     }

@@ -1,7 +1,7 @@
 //! The line of a saved file in the style of `ls -l`, for listings and messages.
 
 use fd_metadata::NameCache;
-use fd_os::local_time::local_time;
+use fd_os::local_time::local_time_of_any;
 use fd_records::{FileType, listing};
 use fd_walk::Entry;
 
@@ -14,7 +14,7 @@ pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
         listing::push_deleted_line(&mut line, &entry.path);
         return line;
     }
-    let modified = local_time(entry.stat.mtime);
+    let modified = local_time_of_any(entry.stat.mtime);
     let target = (entry.file_type == FileType::Symlink).then_some(entry.link.as_slice());
     listing::push_line(&mut line, &entry.stat, modified, names, &entry.path, target);
     line
@@ -27,7 +27,7 @@ pub(crate) fn saved_line_of_tail(record: &TailRecord<'_>, names: &mut NameCache)
     if record.file_type == FileType::Deleted {
         listing::push_deleted_line(&mut line, record.path);
     } else {
-        let modified = local_time(record.stat.mtime);
+        let modified = local_time_of_any(record.stat.mtime);
         listing::push_line(&mut line, &record.stat, modified, names, record.path, None);
     }
     line

@@ -22,12 +22,17 @@ pub struct LocalTime {
     pub second: u8,
 }
 
-/// Appends the line with its line end. `modified` is the mtime of `stat`; `link` is the target of a
-/// symbolic link.
+impl LocalTime {
+    /// The first moment of 1970.
+    pub const EPOCH: Self = Self { year: 1970, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
+}
+
+/// Appends the line with its line end. `modified` is the mtime of `stat`, `None` if no calendar has
+/// it; `link` is the target of a symbolic link.
 pub fn push_line(
     out: &mut Vec<u8>,
     stat: &Stat,
-    modified: LocalTime,
+    modified: Option<LocalTime>,
     names: &mut dyn Names,
     name: &[u8],
     link: Option<&[u8]>,
@@ -42,7 +47,9 @@ pub fn push_line(
     out.push(b' ');
     push_right(out, 18, |out| decimal::push_i64(out, stat.size));
     out.push(b' ');
-    push_time(out, modified);
+    if let Some(modified) = modified {
+        push_time(out, modified);
+    }
     out.extend_from_slice(b"  ");
     out.extend_from_slice(name);
     if let Some(link) = link {
@@ -119,12 +126,13 @@ fn push_time(out: &mut Vec<u8>, time: LocalTime) {
     }
 }
 
-/// Appends a number with zeros before it up to `width`.
+/// Appends a number with zeros before its digits up to `width`, its sign included.
 fn push_padded(out: &mut Vec<u8>, width: usize, value: i64) {
     let start = out.len();
     decimal::push_i64(out, value);
+    let digits = if value < 0 { start + 1 } else { start };
     let missing = width.saturating_sub(out.len() - start);
-    out.splice(start..start, std::iter::repeat_n(b'0', missing));
+    out.splice(digits..digits, std::iter::repeat_n(b'0', missing));
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const TIME: LocalTime = LocalTime { year: 2026, month: 11, day: 21, hour: 2, min
 
 fn line(stat: &Stat, name: &[u8], link: Option<&[u8]>) -> String {
     let mut out = Vec::new();
-    push_line(&mut out, stat, TIME, &mut Root, name, link);
+    push_line(&mut out, stat, Some(TIME), &mut Root, name, link);
     String::from_utf8(out).unwrap()
 }
 
@@ -33,6 +33,25 @@ fn lines_are_those_of_the_reference() {
         line(&stat, b"/t/sp", None),
         "-rw-r--r--   1 54321    54321         1234567890123 2026-11-21 02:00:29  /t/sp\n"
     );
+}
+
+/// Observed with files on a tmpfs, whose times have 64 bits.
+#[test]
+fn years_of_any_length_and_none_are_those_of_the_stock_daemon() {
+    let of_year = |year| Some(LocalTime { year, ..TIME });
+    for (time, text) in [
+        (of_year(2446), " 2446-11-21 02:00:29  /f"),
+        (of_year(99), " 0099-11-21 02:00:29  /f"),
+        (of_year(-1), " -001-11-21 02:00:29  /f"),
+        (of_year(-31_686_769), " -31686769-11-21 02:00:29  /f"),
+        (of_year(i32::MAX), " 2147483647-11-21 02:00:29  /f"),
+        (None, " 0   /f"),
+    ] {
+        let mut out = Vec::new();
+        push_line(&mut out, &Stat::default(), time, &mut Root, b"/f", None);
+        let line = String::from_utf8(out).unwrap();
+        assert!(line.trim_end().ends_with(text), "{line}");
+    }
 }
 
 #[test]
