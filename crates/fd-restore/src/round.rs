@@ -322,9 +322,6 @@ impl<'a> Round<'a> {
                 if let (Some(identity), Ok(path)) = (file.identity(), &item.path) {
                     self.state.directories.note_object(path, identity);
                 }
-                if let Some(plugin) = self.section.plugin() {
-                    plugin.left_to_core();
-                }
                 let file = self.file.insert(file);
                 self.state.data.begin();
                 self.state.digest.begin(item.stat.size, Some(file));
@@ -438,11 +435,17 @@ impl<'a> Round<'a> {
     }
 
     /// Data behind an update of attributes is what a plugin has saved, but not how it is to be
-    /// combined with the file's own.
+    /// combined with the file's own. A plugin that leaves the file to the daemon has it dropped, as
+    /// by the stock daemon.
     fn report_data_of_update(&mut self) {
-        let is_first = !matches!(self.previous.class(), StreamClass::Data(_));
-        if let Some(item) = self.item.as_ref().filter(|item| item.is_of_plugin && is_first && self.is_mere_update()) {
-            self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output));
+        let is_first = !matches!(self.previous.class(), StreamClass::Data(_)) && self.is_mere_update();
+        let Some(item) = self.item.as_ref().filter(|item| item.is_of_plugin && is_first) else { return };
+        match self.section.plugin() {
+            None => self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output)),
+            Some(plugin) if plugin.leaves_it_to_core() && self.made != Made::Nothing => {
+                self.report.now(MessageType::Warning, &texts::data_of_update_dropped(&item.output));
+            }
+            Some(_) => {}
         }
     }
 

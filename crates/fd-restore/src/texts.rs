@@ -589,6 +589,11 @@ pub(crate) fn data_needs_plugin(path: &[u8]) -> Vec<u8> {
     join(&[b"Data of ", path, b" not restored: its plugin, which has saved it as an update, is needed."])
 }
 
+/// Data that a plugin has saved with an update of attributes, which it leaves to the daemon.
+pub(crate) fn data_of_update_dropped(path: &[u8]) -> Vec<u8> {
+    join(&[b"Data of ", path, b" not restored: its plugin has left the update of its attributes to the daemon."])
+}
+
 /// Later files of plugins that have failed in the job.
 pub(crate) fn lost_with_plugin(count: u64) -> Vec<u8> {
     format!("{count} more files were not restored because their plugin has failed.\n").into_bytes()

@@ -74,6 +74,23 @@ fn each_daemon_restores_what_plugins_of_the_other_have_saved() -> Result<()> {
     Ok(())
 }
 
+/// Beside the stock daemon.
+#[test]
+fn updates_that_a_plugin_leaves_to_the_daemon_are_restored_as_by_the_stock_daemon() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("needs root");
+    }
+    let stage = Stage::set(&rows::updates(), &[(Fd::Stock, OTHER), (Fd::under_test()?, NAME)])?;
+    let [stock, ours] = [OTHER, NAME].map(|name| stage.restore_chain(name));
+    let ((told_by_stock, stock), (mut told, ours)) = (stock?, ours?);
+    assert_eq!(ours, stock);
+    // The stock daemon drops their data, and no message says so.
+    let dropped: Vec<_> = told.extract_if(.., |line| line.contains("Warning: Data of ")).collect();
+    let wanted = if Fd::under_test()? == Fd::Stock { 0 } else { 5 };
+    assert_eq!((dropped.len(), told), (wanted, told_by_stock), "{dropped:#?}");
+    Ok(())
+}
+
 #[test]
 fn differences_that_are_allowed_are_documented() {
     let page = include_str!("../../../docs/differences.md");

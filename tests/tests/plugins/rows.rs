@@ -191,6 +191,25 @@ pub(crate) fn backups() -> Vec<Row> {
     ]
 }
 
+/// Files of which only the attributes are saved again, and which their plugin leaves to the daemon
+/// in a restore. The Director restores such a file together with what was saved before.
+pub(crate) fn updates() -> Vec<Row> {
+    let files = [
+        ("reg=/@r/data", "data=whole", "data=xyz,mode=0604"),
+        ("reg=/@r/none", "data=whole", "data=xyz,mode=0604,noread"),
+        ("reg=/@r/set-by-plugin", "data=whole", "data=xyz,mode=0604,setcf=3"),
+        ("reg=/@r/large", "size=200000", "size=200000,mode=0604"),
+        ("reg=/@r/metadata", "data=whole", "data=x,mode=0604,acl=a,xattr=b,blob=m"),
+        ("dir=/@r/dir/,link=/@r/dir/", "noread", "mode=0701,noread"),
+        ("lnk=/@r/lnk,link=t", "noread", "noread"),
+        ("reg=/@r/last", "data=whole", "data=other,mode=0604"),
+    ];
+    let steps = files.map(|(file, before, update)| {
+        format!("{file},{before},cf=5,setcf=5,only=F;{file},update,cf=5,setcf=5,{update},only=I")
+    });
+    vec![row("updates", &["Signature = MD5"], &[&format!("tp:{}", steps.join(";"))])]
+}
+
 /// A restore of what was saved.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Restore {

@@ -115,6 +115,22 @@ impl Stage {
         ])
     }
 
+    /// Saves the only row at two levels, restores what both have, and says what came of it: what is
+    /// told of files and what they are.
+    pub(crate) fn restore_chain(&self, name: &str) -> Result<(Vec<String>, Vec<String>)> {
+        let mut saved = Vec::new();
+        for level in ["Full", "Incremental"] {
+            saved.extend(self.run_all(name, level)?.into_iter().map(|(_, job)| job.row.id.to_string()));
+        }
+        let place = self.bed.folder().join(format!("chain-{name}"));
+        let (to, jobs) = (place.display(), saved.join(","));
+        let job =
+            self.bed.run(&format!("restore jobid={jobs} client={name}-fd where={to} replace=always all done yes"))?;
+        let messages = told::messages(&job, name).into_iter().filter(|line| line.contains("/@r/"));
+        let messages = messages.map(|line| line.replace(&*place.to_string_lossy(), "WHERE"));
+        Ok((messages.collect(), told::tree(&place)))
+    }
+
     /// What was restored to a place, without the directories that only lead to the tree.
     fn tree(&self, place: &Path) -> Vec<String> {
         let tree = self.bed.folder().join("source");

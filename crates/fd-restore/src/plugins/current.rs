@@ -132,6 +132,11 @@ impl<'j> CurrentPlugin<'j> {
         matches!(self.stage, Stage::Open { .. })
     }
 
+    /// Whether the plugin has left the current file to the daemon.
+    pub(crate) const fn leaves_it_to_core(&self) -> bool {
+        matches!(self.stage, Stage::Core)
+    }
+
     /// Whether the plugin has made the current file, so that it gets the file's ACL and extended
     /// attributes.
     pub(crate) const fn has_made_it(&self) -> bool {
@@ -143,8 +148,7 @@ impl<'j> CurrentPlugin<'j> {
         texts::second_start(&self.plugin.info().file, command)
     }
 
-    /// An attribute record: `createFile`, and what it leads to. With [`Creation::Core`] the caller
-    /// calls [`Self::left_to_core`] once the file is open.
+    /// An attribute record: `createFile`, and what it leads to.
     pub(crate) fn create(&mut self, file: RestoreFile, report: &mut Report<'_>) -> Creation {
         let name = file.name.clone();
         self.stage = Stage::Nothing;
@@ -170,7 +174,10 @@ impl<'j> CurrentPlugin<'j> {
                 Creation::Nothing
             }
             CreateStatus::Skip => Creation::Nothing,
-            CreateStatus::Core => Creation::Core,
+            CreateStatus::Core => {
+                self.stage = Stage::Core;
+                Creation::Core
+            }
             CreateStatus::Created => {
                 self.stage = Stage::Made;
                 Creation::Made
@@ -207,11 +214,6 @@ impl<'j> CurrentPlugin<'j> {
             return Ok(IoDone::error(Errno::ENOSYS as i32));
         }
         self.call(report, |instance, host| instance.io(host, io))
-    }
-
-    /// The daemon has opened the file that the plugin left to it.
-    pub(crate) const fn left_to_core(&mut self) {
-        self.stage = Stage::Core;
     }
 
     /// The next data goes to this address. The error is the message, if there is one.
