@@ -3,6 +3,7 @@
 
 mod cancel_reaches;
 mod cold_files;
+mod floods;
 mod hang_ups;
 mod heavy_expressions;
 mod memory_groups;
