@@ -128,16 +128,22 @@ fn has_run(what: &str, outcome: &Outcome, marker: &Path, line: &str) {
     fs::remove_file(marker).unwrap();
 }
 
+/// A client that needs signatures, and whose operator wants any command.
+fn signing_client(options: &BedOptions) -> Result<ClientOptions> {
+    let keys = Keys::make(&options.folder.make("keys")?, "own");
+    let mut signed = client("signed", &["plugins.restore_commands = \"any\""])?;
+    signed.file_daemon.push("PKI Signatures = yes".to_owned());
+    signed.file_daemon.push(format!("PKI Keypair = \"{}\"", keys.pair.display()));
+    Ok(signed)
+}
+
 /// A bed whose clients are set up in each way that a restore may be limited, and the directory that
 /// the strict one may restore into.
 fn refusing_bed() -> Result<(Bed, PathBuf)> {
     let mut options = BedOptions::new("volume-orders", [client("plain", &[])?])?;
     options.tls_psk = false;
-    let keys = Keys::make(&options.folder.make("keys")?, "own");
     let allowed = options.folder.make("allowed")?;
-    let mut signed = client("signed", &["plugins.restore_commands = \"any\""])?;
-    signed.file_daemon.push("PKI Signatures = yes".to_owned());
-    signed.file_daemon.push(format!("PKI Keypair = \"{}\"", keys.pair.display()));
+    let signed = signing_client(&options)?;
     let mut strict = client("strict", &["plugins.restore_commands = \"known\""])?;
     strict.fd_director.push(format!("Allowed Restore Directories = \"{}\"", allowed.display()));
     strict.fd_director.push("Disable Command = runbefore, runafter, runbeforenow".to_owned());
@@ -191,6 +197,32 @@ fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
         let outcome = verify(port, level, session(&folder, command.as_bytes()))?;
         assert!(!marker.exists(), "{level}: {outcome:?}");
     }
+    Ok(())
+}
+
+/// A signature stands behind the data that it is of, so only commands that were ordered are run at
+/// all; what they get may be anything, and is named.
+#[test]
+fn where_signatures_are_needed_an_ordered_command_runs_and_its_file_is_an_error() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon runs what the volume says");
+    }
+    let mut options = BedOptions::new("signed-orders", [])?;
+    options.tls_psk = false;
+    let signed = signing_client(&options)?;
+    options.clients.push(signed);
+    let mut bed = Bed::start(options)?;
+    let (writer, marker) = marker(&bed, "marker");
+    let command = format!("bpipe:/x:true:{writer}");
+    let folder = bed.folder().join("files");
+    let port = bed.client("signed")?.port();
+    let run = || play(port, DIRECTOR, "where=", &[], &[session(&folder, command.as_bytes())]);
+    is_refused("not ordered", &run()?, &marker, &folder);
+    order(port, DIRECTOR, &command)?;
+    let outcome = run()?;
+    let unsigned = format!("Missing cryptographic signature for {}\n", folder.join("of-the-command").display());
+    assert!(outcome.messages.iter().any(|(_, text)| text.contains(&unsigned)), "{outcome:?}");
+    has_run("ordered", &outcome, &marker, &format!("The volume asks plugin bpipe to run: {writer}\n"));
     Ok(())
 }
 
