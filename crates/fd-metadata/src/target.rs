@@ -279,7 +279,7 @@ impl Target<'_> {
         self.drop_acl(DEFAULT_ACL)
     }
 
-    fn drop_acl(&self, name: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn drop_acl(&self, name: &[u8]) -> Result<(), Errno> {
         // To ask is much cheaper than to remove what is not there.
         let asked = match self {
             Self::Open(file) => rustix::fs::fgetxattr(*file, name, &mut [0_u8; 0]).map(drop).map_err(system_error),

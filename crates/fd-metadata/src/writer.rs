@@ -131,6 +131,17 @@ impl MetadataWriter {
         WriterWarnings { texts, queued: false }
     }
 
+    /// Takes the ACLs away that a directory has and should not have. `path` stands in the messages.
+    pub fn drop_acls(&mut self, target: &Target<'_>, path: &[u8], access: bool, default: bool) -> WriterWarnings {
+        let mut warnings = Warnings::new(&mut self.acls);
+        for (_, name) in [(access, ACCESS_ACL), (default, DEFAULT_ACL)].into_iter().filter(|(dropped, _)| *dropped) {
+            if let Err(errno) = target.drop_acl(name) {
+                warnings.add(errno, || texts::acl_delete(path, errno));
+            }
+        }
+        WriterWarnings { texts: warnings.into_texts(path), queued: false }
+    }
+
     /// Sets the ACL of one record. What can't be set of an access ACL gives no user more rights
     /// than the ACL.
     fn set_acl(&mut self, target: &Target<'_>, path: &[u8], name: &[u8], record: &[u8], warnings: &mut Warnings<'_>) {

@@ -658,6 +658,7 @@ impl<'a> Round<'a> {
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(item) = &self.item else { return };
+        self.state.has_acls |= kind == MetadataKind::Acl;
         match MetadataTime::of(item, kind, record, self.is_open(), self.made != Made::Nothing) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
@@ -672,6 +673,10 @@ impl<'a> Round<'a> {
     /// Metadata of directories is applied at once, even if they were skipped.
     fn apply_to_directory(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
+        if let Made::Existing(acls) = &mut self.made {
+            acls.access |= matches!(stream.kind(), Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL);
+            acls.default |= matches!(stream.kind(), Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL);
+        }
         let RestoreState { directories, writer, .. } = &mut *self.state;
         let warning = match directories.open(path) {
             Ok(directory) => writer.apply(&directory.target(), output, stream, record),
@@ -682,9 +687,24 @@ impl<'a> Round<'a> {
         metadata::warn(&mut self.report, warning);
     }
 
+    /// Takes the ACLs away that a directory has and its record does not. A job that has brought no
+    /// ACL may be of a backup that saves none.
+    fn drop_other_acls(&mut self) {
+        let Made::Existing(come) = self.made else { return };
+        let Some(RestoreItem { path: Ok(path), output, .. }) = &self.item else { return };
+        self.made = Made::Object;
+        let RestoreState { directories, writer, has_acls, .. } = &mut *self.state;
+        // Its ACLs have said so if it can't be opened any more.
+        if *has_acls && let Ok(directory) = directories.open(path) {
+            let warning = writer.drop_acls(&directory.target(), output, !come.access, !come.default);
+            metadata::warn(&mut self.report, warning);
+        }
+    }
+
     /// Ends the current file: attributes, then ACLs and extended attributes (reference 05 §3.5).
     fn close(&mut self) {
         self.end_data();
+        self.drop_other_acls();
         let metadata = std::mem::take(&mut self.metadata);
         let xacls = std::mem::take(&mut self.xacls);
         let (recorded, wrong_digest) = (self.recorded.take(), self.wrong_digest.take());

@@ -17,7 +17,7 @@ use crate::report::Report;
 use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
-use super::named::{Made, with_named};
+use super::named::{AclsCome, Made, with_named};
 
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {
@@ -79,7 +79,8 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
             tell(report, texts::NAME_LINES, item, target.set_attributes(&stat));
         }
         directories.note_record();
-        return Made::Object;
+        let is_old = item.path.as_ref().is_ok_and(|path| !directories.was_made(path));
+        return if is_old { Made::Existing(AclsCome::default()) } else { Made::Object };
     }
     if item.is_update {
         return update(report, directories, item);

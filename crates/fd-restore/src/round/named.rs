@@ -17,6 +17,15 @@ pub(super) enum Made {
     Object,
     /// This object got an update of its attributes.
     Updated(Identity),
+    /// A directory that was there before the job got the attributes of its record.
+    Existing(AclsCome),
+}
+
+/// Which ACLs of a directory have come.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct AclsCome {
+    pub(super) access: bool,
+    pub(super) default: bool,
 }
 
 /// Opens what stands under the name of `item`, without following a link.

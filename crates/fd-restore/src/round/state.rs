@@ -16,6 +16,8 @@ pub struct RestoreState {
     pub(super) data: DataPath,
     pub(super) encryption: Encryption,
     pub(super) usual: UsualOwner,
+    /// An ACL has come, so the job restores what was saved with them.
+    pub(super) has_acls: bool,
     /// Messages of the round before that wait for the next one.
     pub(super) queued: Vec<QueuedMessage>,
 }
@@ -37,6 +39,7 @@ impl RestoreState {
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),
+            has_acls: false,
             queued: Vec::new(),
         }
     }

@@ -229,6 +229,60 @@ fn what_has_no_acl_on_the_volume_has_none_after_the_restore() {
     assert_eq!(metadata(&place, "d").default_acl, DEFAULT);
 }
 
+/// A directory that was there is one more object of the job, as far as the volume has ACLs.
+#[test]
+fn a_directory_that_is_restored_over_one_has_the_acls_of_the_volume_only() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    let names = ["bare", "access", "default"];
+    let both = || {
+        let mut volume = Volume::new();
+        for name in names {
+            let directory = format!("/{name}/");
+            volume.directory(&directory).record(Stream::LINUX_ACCESS_ACL, DEFAULT);
+            volume.record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+        }
+        place.job().run(&volume).assert_quiet();
+    };
+    let has_acls = |name: &str| {
+        let found = metadata(&place, name);
+        [!found.access_acl.is_empty(), !found.default_acl.is_empty()]
+    };
+    let of_the_volume = [[false, false], [true, false], [false, true]];
+    let as_they_were = [[true, true]; 3];
+    for (replace, acl_before, after) in [
+        (Replace::Always, true, of_the_volume),
+        // It may be that the backup has saved none.
+        (Replace::Always, false, as_they_were),
+        (Replace::IfNewer, true, as_they_were),
+        (Replace::Never, true, as_they_were),
+    ] {
+        both();
+        let mut volume = Volume::new();
+        volume.put(&Saved::file("/bare/f"));
+        if acl_before {
+            volume.record(Stream::LINUX_ACCESS_ACL, ACCESS);
+        }
+        volume.directory("/bare/");
+        if acl_before {
+            volume.directory("/access/").record(Stream::LINUX_ACCESS_ACL, DEFAULT);
+            volume.directory("/default/").record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+        }
+        let mut job = place.job();
+        job.plan.replace = replace;
+        job.run(&volume);
+        assert_eq!(names.map(has_acls), after, "{replace:?}, {acl_before}");
+        if after == of_the_volume {
+            assert_eq!(place.mode("bare") & 0o7777, 0o750, "what the mask was is the group's bits of the record");
+        }
+        for name in names {
+            std::fs::remove_dir_all(place.path(name)).unwrap();
+        }
+    }
+}
+
 #[test]
 fn capabilities_survive_the_change_of_the_owner() {
     let place = Place::new();
