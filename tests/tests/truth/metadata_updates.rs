@@ -10,7 +10,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::{FileExt as _, PermissionsExt as _, lchown, symlink};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{Bed, BedOptions, Fd, FileSet, JobResult, Noise, Result, Times, TreeRules, compare_trees, next_second};
@@ -305,6 +305,57 @@ fn restores_are_complete_after_updates_of_attributes() -> Result<()> {
     // before.
     for known in ["mo5: new-1: missing", "mo5: grown: size", "s: orphan-data-", "shortened: size 33 against 3000"] {
         assert!(lost.iter().any(|text| text.starts_with(known)), "{known}: not lost by the stock daemon\n{lost:#?}");
+    }
+    Ok(())
+}
+
+/// `CAP_NET_RAW`, permitted and effective, as the kernel has it.
+const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// What letters see of a file that has a capability and an attribute is its owner, group and mode;
+/// its attributes change with them.
+#[test]
+fn capabilities_and_attributes_of_the_newest_update_come_back() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("needs root for owners and capabilities");
+    }
+    let mut options = BedOptions::side_by_side("capabilities")?;
+    let file = options.source()?.join("program");
+    fs::write(&file, "content").unwrap();
+    let lines = ["Signature = MD5", "AclSupport = yes", "XattrSupport = yes", "Accurate = ugpso5"];
+    options.file_sets = vec![FileSet::new("Letters", &lines, &[file.parent().unwrap()])];
+    for client in &mut options.clients {
+        client.job.push("Accurate = yes".to_owned());
+    }
+    let bed = Bed::start(options)?;
+    for (step, level) in (0_u32..).zip(["Full", "Incremental", "Incremental", "Differential"]) {
+        next_second()?;
+        // The kernel takes a capability away with the owner.
+        lchown(&file, Some(100 + step), Some(200 + step)).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o700 + step)).unwrap();
+        xattr::set(&file, "user.k", step.to_string().as_bytes()).unwrap();
+        xattr::set(&file, "security.capability", &CAPABILITY).unwrap();
+        for client in CLIENTS {
+            bed.backup(client, &format!("level={level}"))?.must_be_good()?;
+        }
+    }
+    let attributes = |path: &Path| {
+        let of = |name| xattr::get(path, name).unwrap().map(|value| value.escape_ascii().to_string());
+        (fs::read_to_string(path).unwrap(), path.metadata().unwrap().mode(), of("user.k"), of("security.capability"))
+    };
+    let restored = |from: &str, onto: &str| -> Result<_> {
+        let to = bed.folder().join(format!("{from}-{onto}"));
+        let (place, how) = (to.display(), "replace=always select current all done yes");
+        bed.run(&format!("restore client={from}-fd restoreclient={onto}-fd where={place} {how}"))?.must_be_good()?;
+        Ok(attributes(&to.join(file.strip_prefix("/").unwrap())))
+    };
+    let newest = attributes(&file);
+    // The stock daemon ignores the attributes of an update, and sets the owner again.
+    let by_stock = (newest.0.clone(), newest.1, Some("0".to_owned()), None);
+    let by_ours = if Fd::under_test()? == Fd::Stock { &by_stock } else { &newest };
+    for from in CLIENTS {
+        assert_eq!(&restored(from, "test")?, by_ours, "of {from}");
+        assert_eq!(restored(from, "reference")?, by_stock, "of {from}");
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Every type of object × every kind of metadata: it is saved and restored, or a message names it.
-//! The table of `docs/testing.md` is what this run finds.
+//! The table of `docs/testing.md` is what this run finds. Each daemon also restores what the other
+//! one has saved.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
@@ -170,9 +171,13 @@ fn outcome(cell: Cell, wanted: &str, top: &Path, jobs: &[&JobResult]) -> &'stati
     }
 }
 
-/// What a daemon makes of each cell, in each place.
-fn outcomes(bed: &Bed, client: &str, top: &Path) -> Result<BTreeMap<Cell, [&'static str; 3]>> {
-    let given = build(top);
+/// What a daemon makes of each cell, in each place; and its backup.
+fn outcomes(
+    bed: &Bed,
+    client: &str,
+    top: &Path,
+    given: &BTreeMap<Cell, String>,
+) -> Result<(BTreeMap<Cell, [&'static str; 3]>, JobResult)> {
     let saved = bed.backup(client, "level=Full")?;
     let mut found: BTreeMap<Cell, Vec<&'static str>> = BTreeMap::new();
     for place in PLACES {
@@ -195,11 +200,25 @@ fn outcomes(bed: &Bed, client: &str, top: &Path) -> Result<BTreeMap<Cell, [&'sta
         };
         let restore = Restore { job: saved.row.id, from: client, onto: client, to: &to, replace: "always" };
         let job = bed.restore(&restore)?;
-        for (cell, wanted) in &given {
+        for (cell, wanted) in given {
             found.entry(*cell).or_default().push(outcome(*cell, wanted, &restored, &[&saved, &job]));
         }
     }
-    Ok(found.into_iter().map(|(cell, found)| (cell, found.try_into().unwrap())).collect())
+    Ok((found.into_iter().map(|(cell, found)| (cell, found.try_into().unwrap())).collect(), saved))
+}
+
+/// What a daemon makes of each cell of another one's backup, below an empty directory.
+fn crossed(
+    bed: &Bed,
+    (from, saved): (&str, &JobResult),
+    onto: &str,
+    top: &Path,
+    given: &BTreeMap<Cell, String>,
+) -> Result<BTreeMap<Cell, &'static str>> {
+    let to = bed.folder().join(format!("of-{from}"));
+    let job = bed.restore(&Restore { job: saved.row.id, from, onto, to: &to, replace: "always" })?;
+    let restored = to.join(top.strip_prefix("/").unwrap());
+    Ok(given.iter().map(|(cell, wanted)| (*cell, outcome(*cell, wanted, &restored, &[saved, &job]))).collect())
 }
 
 /// A word for all places, or one for each that is not well.
@@ -236,9 +255,19 @@ fn each_metadata_of_each_object_is_saved_and_restored_or_named() -> Result<()> {
     options.file_sets = vec![FileSet::new("Objects", &lines, &[&top])];
     options.every_message = true;
     let bed = Bed::start(options)?;
-    let stock = outcomes(&bed, "reference", &top)?;
+    let given = build(&top);
+    let (stock, saved_by_stock) = outcomes(&bed, "reference", &top, &given)?;
     fs::remove_dir_all(&top).unwrap();
-    let ours = outcomes(&bed, "test", &top)?;
+    assert_eq!(build(&top), given);
+    let (ours, saved_by_ours) = outcomes(&bed, "test", &top, &given)?;
+    // Whatever a daemon restores of its own, it restores of the other one's.
+    let of_stock = crossed(&bed, ("reference", &saved_by_stock), "test", &top, &given)?;
+    let of_ours = crossed(&bed, ("test", &saved_by_ours), "reference", &top, &given)?;
+    let elsewhere = |found: &BTreeMap<Cell, [&'static str; 3]>| -> BTreeMap<Cell, &'static str> {
+        found.iter().map(|(cell, [_, elsewhere, _])| (*cell, *elsewhere)).collect()
+    };
+    assert_eq!(of_stock, elsewhere(&ours), "ours, of the stock daemon's backup");
+    assert_eq!(of_ours, elsewhere(&stock), "the stock daemon, of our backup");
     if Fd::under_test()? == Fd::Stock {
         assert_eq!(ours, stock);
     } else {
