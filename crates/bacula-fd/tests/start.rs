@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -243,6 +244,23 @@ fn signals_end_the_daemon_with_their_number() {
             fs::read(place.directory.join(format!("work/bacula-fd.{}.state", place.port.number()))).unwrap().len(),
             196
         );
+    }
+}
+
+/// The default of each is the end of the process, at once. The stock daemon catches and ignores
+/// none of them, either (reference 06 §5.5).
+#[test]
+fn real_time_signals_have_their_default() {
+    // Two numbers below these are the C library's own.
+    const REAL_TIME: std::ops::RangeInclusive<i32> = 34..=64;
+    let place = Place::new("real-time");
+    for number in REAL_TIME {
+        let mut daemon = place.daemon();
+        let sent = Command::new("kill").args([format!("-{number}"), daemon.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "{number}");
+        assert_eq!(daemon.wait().unwrap().signal(), Some(number));
+        // The next one takes over what this one has left.
+        assert!(place.pid_file().exists(), "{number}");
     }
 }
 
