@@ -440,9 +440,10 @@ impl<'a> Round<'a> {
     fn report_data_of_update(&mut self) {
         let is_first = !matches!(self.previous.class(), StreamClass::Data(_)) && self.is_mere_update();
         let Some(item) = self.item.as_ref().filter(|item| item.is_of_plugin && is_first) else { return };
+        let is_there = self.file.is_some() || self.made != Made::Nothing;
         match self.section.plugin() {
             None => self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output)),
-            Some(plugin) if plugin.leaves_it_to_core() && self.made != Made::Nothing => {
+            Some(plugin) if plugin.leaves_it_to_core() && is_there => {
                 self.report.now(MessageType::Warning, &texts::data_of_update_dropped(&item.output));
             }
             Some(_) => {}

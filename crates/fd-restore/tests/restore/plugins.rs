@@ -375,6 +375,44 @@ fn without_its_plugin_the_data_of_an_update_is_missed_and_mixed_with_nothing() {
     assert_eq!((place.read("@tp/file"), place.mode("@tp/file")), (b"as it was".to_vec(), 0o100_640));
 }
 
+/// What the plugin has decided itself is nothing to be told.
+#[test]
+fn an_update_that_is_left_to_the_daemon_is_named_where_its_data_is_dropped() {
+    let whole = Saved { stream: Stream::ATTRIBUTES_UPDATE, ..plugin_file("/@tp/file") };
+    let mut empty = whole.clone();
+    (empty.file_type, empty.stat.size) = (FileType::EmptyFile, 0);
+    for (saved, create, before, after, is_told) in [
+        (&whole, CreateStatus::Core, Some("as it was"), Some("as it was"), true),
+        (&empty, CreateStatus::Core, None, Some(""), true),
+        // As without a plugin, such a file is skipped, which is told.
+        (&whole, CreateStatus::Core, None, None, false),
+        (&whole, CreateStatus::Created, Some("as it was"), Some("as it was"), false),
+        (&whole, CreateStatus::Skip, Some("as it was"), Some("as it was"), false),
+    ] {
+        let mut volume = Volume::new();
+        volume.start(COMMAND).put(saved).record(Stream::FILE_DATA, b"hello").record(Stream::FILE_DATA, b"more").stop();
+        let place = Place::new();
+        std::fs::create_dir(place.path("@tp")).unwrap();
+        if let Some(before) = before {
+            std::fs::write(place.path("@tp/file"), before).unwrap();
+        }
+        let answers =
+            Answers { create: (Status::Ok, create), set: (Status::Ok, CreateStatus::Core), ..Answers::default() };
+        let restored = restore_at(place, answers, &volume, &CancelToken::new());
+        let found = std::fs::read_to_string(restored.place.path("@tp/file")).ok();
+        assert_eq!(found.as_deref(), after, "{create:?}");
+        if is_told {
+            assert_eq!(restored.place.mode("@tp/file"), 0o100_640);
+        }
+        let dropped =
+            "Data of /@tp/file not restored: its plugin has left the update of its attributes to the daemon.\n";
+        let mut told = restored.told();
+        told.retain(|(kind, _)| *kind != MessageType::Skipped);
+        assert_eq!(told, if is_told { vec![(MessageType::Warning, dropped.to_owned())] } else { vec![] }, "{create:?}");
+        assert_eq!(restored.noted.data, b"");
+    }
+}
+
 #[test]
 fn an_acl_of_a_file_that_has_no_data_is_not_lost() {
     let answers = Answers { create: (Status::Ok, CreateStatus::Created), ..Answers::default() };
