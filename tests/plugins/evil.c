@@ -14,6 +14,7 @@
  *   sleep loop                       it never comes back
  *   free2 overrun smash              it spoils memory
  *   print fork leak closeall thread killgroup   it does what a plugin has no business to do
+ *   flood                            it says far more than fits into memory that is worth having
  *   rc huge negative null long       answers that make no sense
  *   badcontext badpointer            calls of the daemon with nonsense
  *
@@ -117,6 +118,8 @@ static void intrude(struct bp_context *context, const char *how)
     }
     if (!strcmp(how, "killgroup"))
         kill(0, SIGKILL);
+    for (int round = 1; round <= 5000 && !strcmp(how, "flood"); round++)
+        daemon_functions->job_message(context, __FILE__, __LINE__, M_SKIPPED, 0, "flood %d %01900d\n", round, 0);
     for (int round = 0; round < 100 && !strcmp(how, "leak"); round++)
         if (open("/dev/null", O_RDONLY) < 0)
             break;

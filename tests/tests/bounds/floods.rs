@@ -1,6 +1,10 @@
-//! What a user of the host can give to a file takes little memory of the daemon.
+//! What a user of the host gives to a file, and what a plugin says, takes little memory of the
+//! daemon.
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Memory, Result, reset_peak, usage};
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, Fd, FileSet, Memory, Plugins, Result, build_plugin, reset_peak,
+    usage,
+};
 
 /// Together 377,000,000 bytes. More names than these no file can have.
 const ATTRIBUTES: (usize, usize) = (5_800, 65_000);
@@ -36,5 +40,38 @@ fn a_file_with_hundreds_of_megabytes_of_attributes_takes_little_memory() -> Resu
     let saved = bed.records(&job.row, "test")?.filter_map(std::result::Result::ok);
     let saved: usize = saved.filter(|record| record.stream == 1998).map(|record| record.data.len()).sum();
     assert!((900_000..=1_000_000).contains(&saved) && job.log.contains("user."), "{saved}: {}", job.log);
+    Ok(())
+}
+
+/// Messages of a test plugin within one call, and what each has at least.
+const MESSAGES: (u64, u64) = (5_000, 1_900);
+
+#[test]
+fn a_plugin_that_says_much_within_a_call_is_waited_for() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon has no bound");
+    }
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    // The Director's own log leaves these out.
+    client.messages.push(format!("Director = {DIRECTOR} = skipped"));
+    let mut options = BedOptions::new("messages", [client])?;
+    let plugins = options.folder.make("plugins")?;
+    build_plugin("evil", &[], &plugins.join("evil-fd.so"))?;
+    options.clients[0].plugins = Plugins::In(plugins);
+    let set = |name: &str, how: &str| {
+        let mut set = FileSet::new(name, &["Signature = MD5"], &[]);
+        set.lines.insert(set.lines.len() - 1, format!("Plugin = \"evil:{how}file=/@evil/{name},size=10\""));
+        set
+    };
+    options.file_sets = vec![set("Quiet", ""), set("Flood", "open=flood,")];
+    let mut bed = Bed::start(options)?;
+    let pid = bed.client("test")?.pid()?;
+    bed.backup("test", "level=Full fileset=Quiet")?.must_be_good()?;
+    reset_peak(pid)?;
+    let before = usage(pid)?.peak_memory;
+    let job = bed.backup("test", "level=Full fileset=Flood")?.must_be_good()?;
+    let taken = usage(pid)?.peak_memory.saturating_sub(before);
+    assert!(taken < MESSAGES.0 * MESSAGES.1 / 2, "{taken} bytes");
+    assert_eq!(bed.catalog().log(job.row.id)?.matches("flood ").count() as u64, MESSAGES.0);
     Ok(())
 }
