@@ -213,3 +213,23 @@ fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
     assert_eq!(told[0], told[1]);
     Ok(())
 }
+
+#[test]
+fn a_daemon_starts_saves_and_restores_where_its_own_disk_is_full() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon a full disk");
+    }
+    let mut options = BedOptions::new("full-disk", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    fs::write(options.source()?.join("f"), "f").unwrap();
+    let work = options.folder.path().join("work/test").display().to_string();
+    let commands = format!("mount -t tmpfs -o size=16k none '{work}' && ! head -c 20000 /dev/zero >'{work}/full'");
+    options.clients.iter_mut().for_each(|client| on_another_host(client, &commands));
+    let bed = Bed::start(options)?;
+    let job = bed.backup("test", "")?.must_be_good()?;
+    let to = bed.folder().join("restored/here");
+    let restore = Restore { job: job.row.id, from: "test", onto: "test", to: &to, replace: "always" };
+    bed.restore(&restore)?.must_be_good()?;
+    let source = bed.folder().join("source/f");
+    assert_eq!(fs::read(to.join(source.strip_prefix("/").unwrap())).unwrap(), b"f");
+    Ok(())
+}

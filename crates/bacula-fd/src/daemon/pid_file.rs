@@ -31,7 +31,7 @@ pub(crate) enum PidFileError {
         /// The file.
         path: PathBuf,
     },
-    /// The file is locked and names no process, or can't be locked or written.
+    /// The file is locked and names no process, or can't be locked.
     #[error("Cannot lock pid file. {} ERR={}", path.display(), error_text(*errno as i32))]
     Locked {
         /// The file.
@@ -58,7 +58,8 @@ impl PidFileError {
 
 impl PidFile {
     /// `DIRECTORY/bacula-fd.PORT.pid` with the number of this process (reference 06 §5.2). A file
-    /// without a lock is taken over; unlike in the stock daemon nothing of its content stays.
+    /// without a lock is taken over; unlike in the stock daemon nothing of its content stays. Where
+    /// the number can't be written, the file is empty: a host whose disk is full is to be restored.
     ///
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.
@@ -79,10 +80,12 @@ impl PidFile {
         let line = format!("{}\n", std::process::id());
         // A longer number of a daemon that was killed would leave digits behind: to a script that
         // reads the file, another process.
-        match file.write_all_at(line.as_bytes(), 0).and_then(|()| file.set_len(line.len() as u64)) {
-            Ok(()) => Ok(Self { path, _locked: file }),
-            Err(error) => Err(PidFileError::Locked { path, errno: errno_of(&error) }),
+        if let Err(error) = file.write_all_at(line.as_bytes(), 0).and_then(|()| file.set_len(line.len() as u64)) {
+            tracing::warn!(%error, path = %path.display(), "the pid file can't be written");
+            // Half a number is another process. If this fails as well, nothing else can be done.
+            let _ = file.set_len(0);
         }
+        Ok(Self { path, _locked: file })
     }
 
     /// The process that holds the pid file of this directory and port, if one does. Nothing is
