@@ -1,10 +1,10 @@
 //! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our
 //! own `activity` (reference 02 §11.3).
 
-use fd_messages::short_job_name;
+use fd_messages::{Said, short_job_name};
 
 use super::output::Output;
-use super::plain::{JobView, status_word};
+use super::plain::{JobView, mask_password, status_word};
 use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
@@ -170,7 +170,8 @@ pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
 }
 
 /// `.status activity`, which the stock daemon doesn't have: what each job does right now, and for
-/// how long nothing has moved.
+/// how long nothing has moved. A file's name is one line: what reads this must not take a part of
+/// it for another field.
 pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Output::new(api_opts);
     out.begin_list_group("activity");
@@ -182,7 +183,7 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
         out.number("JobId", job.identity.job_id);
         out.text("Job", &job.identity.name);
         out.text("Phase", job.phase().words().as_bytes());
-        out.text("File", &view.current_file);
+        out.text("File", Said::of_bytes(&mask_password(&view.current_file)).as_str().as_bytes());
         out.number("JobFiles", view.files);
         out.number("JobBytes", view.bytes);
         out.number("SecondsSinceProgress", (clock::seconds() - last).max(0));

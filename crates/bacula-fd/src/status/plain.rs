@@ -17,8 +17,9 @@ use crate::texts::{self, LONG_DATE, VERSION, commas};
 /// NUL at its end.
 pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
     let supervisor = &daemon.supervisor;
-    let mut frames = header(daemon);
-    frames.push("\nRunning Jobs:\n".to_owned());
+    let bytes = String::into_bytes;
+    let mut frames: Vec<_> = header(daemon).into_iter().map(bytes).collect();
+    frames.push(b"\nRunning Jobs:\n".to_vec());
     let mut jobs_listed = 0;
     for session in supervisor.sessions() {
         match session.job.get().filter(|job| job.identity.job_id != 0) {
@@ -26,33 +27,32 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
                 jobs_listed += 1;
                 frames.extend(running(job));
                 if let Some(outlook) = job.outlook(clock::seconds()) {
-                    frames.push(texts::estimate(outlook.percent(), outlook.left));
+                    frames.push(texts::estimate(outlook.percent(), outlook.left).into_bytes());
                 }
                 if daemon.settings.job.stage_times && job.kind() == JobKind::Backup {
-                    frames.push(texts::stage_times(job.progress.stages()));
-                    frames.extend(texts::gave_way(job.progress.stages(), clock::seconds() - job.started));
+                    frames.push(texts::stage_times(job.progress.stages()).into_bytes());
+                    frames.extend(texts::gave_way(job.progress.stages(), clock::seconds() - job.started).map(bytes));
                 }
             }
-            None => frames.push(director(&session)),
+            None => frames.push(director(&session).into_bytes()),
         }
     }
     if jobs_listed == 0 {
-        frames.push("No Jobs running.\n".to_owned());
+        frames.push(b"No Jobs running.\n".to_vec());
     }
-    frames.push("====\n".to_owned());
-    frames.push("\nTerminated Jobs:\n".to_owned());
+    frames.push(b"====\n".to_vec());
+    frames.push(b"\nTerminated Jobs:\n".to_vec());
     let history = supervisor.history();
     if !history.is_empty() {
-        frames.push(" JobId  Level    Files      Bytes   Status   Finished        Name \n".to_owned());
-        frames.push("===================================================================\n".to_owned());
-        frames.extend(history.iter().map(|entry| terminated(entry, "  ", " ")));
+        frames.push(b" JobId  Level    Files      Bytes   Status   Finished        Name \n".to_vec());
+        frames.push(b"===================================================================\n".to_vec());
+        frames.extend(history.iter().map(|entry| terminated(entry, "  ", " ").into_bytes()));
     }
-    frames.push("====\n".to_owned());
+    frames.push(b"====\n".to_vec());
     frames.into_iter().map(with_nul).collect()
 }
 
-fn with_nul(text: String) -> Vec<u8> {
-    let mut frame = text.into_bytes();
+fn with_nul(mut frame: Vec<u8>) -> Vec<u8> {
     frame.push(0);
     frame
 }
@@ -146,11 +146,11 @@ fn director(session: &Session) -> String {
     format!("Director connected{how} at: {}\n", clock::day_and_time(session.connected))
 }
 
-fn running(job: &Job) -> Vec<String> {
+fn running(job: &Job) -> Vec<Vec<u8>> {
     let progress = &job.progress;
     let view = JobView::of(job);
     let (rate, last_rate) = (commas(view.bytes / view.seconds), commas(job.last_rate(clock::seconds())));
-    let mut frames = vec![
+    let mut frames = [
         format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
         format!(
             "    {} {} Job started: {}\n",
@@ -167,16 +167,19 @@ fn running(job: &Job) -> Vec<String> {
             commas(progress.read_bytes())
         ),
         files_line(job),
-    ];
+    ]
+    .map(String::into_bytes)
+    .to_vec();
     if progress.files() > 0 {
-        frames.push(format!("    Processing file: {}\n", mask_password(&progress.current_file())));
+        frames.push([b"    Processing file: ", &mask_password(&progress.current_file())[..], b"\n"].concat());
     }
-    frames.push(match job.storage_view() {
+    let storage = match job.storage_view() {
         Some(StorageView { frames_read, descriptor, encrypted }) => {
             format!("    SDReadSeqNo={frames_read} fd={descriptor} SDtls={}\n", u8::from(encrypted))
         }
         None => "    SDSocket closed.\n".to_owned(),
-    });
+    };
+    frames.push(storage.into_bytes());
     frames
 }
 
@@ -194,14 +197,15 @@ fn files_line(job: &Job) -> String {
     format!("    Files: Restored={} Expected={} Completed={percent}%\n", commas(examined), commas(expected))
 }
 
-/// A plug-in's command line may hold a password; status shows none.
-fn mask_password(path: &[u8]) -> String {
-    let text = String::from_utf8_lossy(path);
-    let Some(at) = text.to_ascii_lowercase().find("password=") else { return text.into_owned() };
-    let value = at.saturating_add("password=".len());
-    let (head, tail) = text.split_at_checked(value).unwrap_or((&text, ""));
-    let rest = tail.find(' ').and_then(|end| tail.get(end..)).unwrap_or("");
-    format!("{head}***{rest}")
+/// A plug-in's command line may hold a password; status shows none. Other bytes stay as they are.
+pub(super) fn mask_password(path: &[u8]) -> Vec<u8> {
+    const WORD: &[u8] = b"password=";
+    let Some(at) = path.windows(WORD.len()).position(|word| word.eq_ignore_ascii_case(WORD)) else {
+        return path.to_vec();
+    };
+    let (head, tail) = path.split_at_checked(at.saturating_add(WORD.len())).unwrap_or((path, &[]));
+    let rest = tail.iter().position(|byte| *byte == b' ').and_then(|end| tail.get(end..)).unwrap_or_default();
+    [head, b"***", rest].concat()
 }
 
 /// One row of the history; `wide` separates the first columns, `narrow` the others.
@@ -283,8 +287,8 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
-        assert_eq!(mask_password(b"/x"), "/x");
-        assert_eq!(mask_password(b"p:Password=secret tail"), "p:Password=*** tail");
-        assert_eq!(mask_password(b"password=secret"), "password=***");
+        assert_eq!(mask_password(b"/x\xff"), b"/x\xff");
+        assert_eq!(mask_password(b"p:Password=secret tail\xff"), b"p:Password=*** tail\xff");
+        assert_eq!(mask_password(b"password=secret"), b"password=***");
     }
 }
