@@ -129,29 +129,32 @@ pub(crate) enum Addresses {
 }
 
 impl Addresses {
-    /// Sets address or port of the old style; `false` when the new style was used before.
-    pub(crate) fn set_single(&mut self, address: Option<Ipv4Addr>, port: Option<u16>) -> bool {
-        let (old_address, old_port) = match self {
-            Self::Default => (Ipv4Addr::UNSPECIFIED, FileDaemon::DEFAULT_PORT),
-            Self::Single { address, port } => (*address, *port),
-            Self::Several(_) => return false,
-        };
-        *self = Self::Single { address: address.unwrap_or(old_address), port: port.unwrap_or(old_port) };
-        true
+    /// Whether the old style may be used: the new one was not.
+    pub(crate) fn may_be_single(&self) -> bool {
+        !matches!(self, Self::Several(_))
     }
 
-    /// Adds an address of the new style, once; `false` when the old style was used before.
-    pub(crate) fn add(&mut self, address: SocketAddr) -> bool {
+    /// Whether the new style may be used: the old one was not.
+    pub(crate) fn may_be_several(&self) -> bool {
+        !matches!(self, Self::Single { .. })
+    }
+
+    /// Sets address or port of the old style.
+    pub(crate) fn set_single(&mut self, address: Option<Ipv4Addr>, port: Option<u16>) {
+        let (old_address, old_port) = match self {
+            Self::Default | Self::Several(_) => (Ipv4Addr::UNSPECIFIED, FileDaemon::DEFAULT_PORT),
+            Self::Single { address, port } => (*address, *port),
+        };
+        *self = Self::Single { address: address.unwrap_or(old_address), port: port.unwrap_or(old_port) };
+    }
+
+    /// Adds an address of the new style, once.
+    pub(crate) fn add(&mut self, address: SocketAddr) {
         match self {
-            Self::Default => *self = Self::Several(vec![address]),
-            Self::Single { .. } => return false,
-            Self::Several(addresses) => {
-                if !addresses.contains(&address) {
-                    addresses.push(address);
-                }
-            }
+            Self::Default | Self::Single { .. } => *self = Self::Several(vec![address]),
+            Self::Several(addresses) if addresses.contains(&address) => {}
+            Self::Several(addresses) => addresses.push(address),
         }
-        true
     }
 
     /// All addresses; never empty.

@@ -23,26 +23,24 @@ impl Reader<'_> {
     pub(crate) fn port(&mut self, addresses: &mut Addresses) -> Result<Option<Value>, SyntaxError> {
         let text = self.bare(&texts::EXPECTED_A_PORT)?;
         if self.pass == Pass::First {
-            let port = port_number(self.lexer.source(), &text);
-            let port = port.and_then(|port| mixed(addresses.set_single(None, Some(port))));
-            port.map_err(|reason| self.lexer.fail(&texts::CANNOT_ADD_PORT, [text, reason]))?;
+            let port = one_style(addresses.may_be_single()).and_then(|()| port_number(self.lexer.source(), &text));
+            let port = port.map_err(|reason| self.lexer.fail(&texts::CANNOT_ADD_PORT, [text, reason]))?;
+            addresses.set_single(None, Some(port));
         }
         Ok(Some(Value::Elsewhere))
     }
 
     /// `FdAddress`.
     pub(crate) fn address(&mut self, addresses: &mut Addresses) -> Result<Option<Value>, SyntaxError> {
-        let found = self.ipv4()?;
-        if let Some((text, address)) = found {
-            mixed(addresses.set_single(Some(address), None))
-                .map_err(|reason| self.lexer.fail(&texts::CANNOT_ADD_ADDRESS, [text, reason]))?;
+        if let Some(address) = self.ipv4(one_style(addresses.may_be_single()))? {
+            addresses.set_single(Some(address), None);
         }
         Ok(Some(Value::Elsewhere))
     }
 
     /// `FdSourceAddress`.
     pub(crate) fn source_address(&mut self, slot: &mut Option<Ipv4Addr>) -> Result<Option<Value>, SyntaxError> {
-        if let Some((_, address)) = self.ipv4()? {
+        if let Some(address) = self.ipv4(Ok(()))? {
             // The wildcard address means none.
             *slot = Some(address).filter(|address| !address.is_unspecified());
         }
@@ -69,11 +67,14 @@ impl Reader<'_> {
             self.expect(Token::OpenBrace, &texts::ADDRESS_NOT_A_BLOCK)?;
             let block = self.block()?;
             if self.pass == Pass::First {
-                let added = block.resolve(self.lexer.source(), family).and_then(|pair| mixed(addresses.add(pair)));
-                if let Err(reason) = added {
-                    let host = block.host.unwrap_or_default();
-                    let port = block.port.unwrap_or_default();
-                    return Err(self.lexer.fail(&texts::CANNOT_ADD_PAIR, [host, port, reason]));
+                let style = one_style(addresses.may_be_several());
+                match style.and_then(|()| block.resolve(self.lexer.source(), family)) {
+                    Ok(pair) => addresses.add(pair),
+                    Err(reason) => {
+                        let host = block.host.unwrap_or_default();
+                        let port = block.port.unwrap_or_default();
+                        return Err(self.lexer.fail(&texts::CANNOT_ADD_PAIR, [host, port, reason]));
+                    }
                 }
             }
             token = self.lexer.next_on_any_line()?;
@@ -128,16 +129,16 @@ impl Reader<'_> {
         }
     }
 
-    /// One host, as an IPv4 address; an IPv6 address becomes 0.0.0.0, as in the stock daemon. The
-    /// second pass gives `None`.
-    fn ipv4(&mut self) -> Result<Option<(Vec<u8>, Ipv4Addr)>, SyntaxError> {
+    /// One host, as an IPv4 address, if `style` permits one; an IPv6 address becomes 0.0.0.0, as in
+    /// the stock daemon. The second pass gives `None`.
+    fn ipv4(&mut self, style: Result<(), Vec<u8>>) -> Result<Option<Ipv4Addr>, SyntaxError> {
         let text = self.bare(&texts::EXPECTED_AN_ADDRESS)?;
         if self.pass == Pass::Second {
             return Ok(None);
         }
-        match ip_address(self.lexer.source(), &text, AddressFamily::V4) {
-            Ok(IpAddr::V4(address)) => Ok(Some((text, address))),
-            Ok(IpAddr::V6(_)) => Ok(Some((text, Ipv4Addr::UNSPECIFIED))),
+        match style.and_then(|()| ip_address(self.lexer.source(), &text, AddressFamily::V4)) {
+            Ok(IpAddr::V4(address)) => Ok(Some(address)),
+            Ok(IpAddr::V6(_)) => Ok(Some(Ipv4Addr::UNSPECIFIED)),
             Err(reason) => Err(self.lexer.fail(&texts::CANNOT_ADD_ADDRESS, [text, reason])),
         }
     }
@@ -158,8 +159,9 @@ impl Block {
     }
 }
 
-fn mixed(added: bool) -> Result<(), Vec<u8>> {
-    if added { Ok(()) } else { Err(texts::MIXED_STYLES.into()) }
+/// The styles must not be mixed. This is said before a name is looked up, which may take its time.
+fn one_style(permitted: bool) -> Result<(), Vec<u8>> {
+    if permitted { Ok(()) } else { Err(texts::MIXED_STYLES.into()) }
 }
 
 /// A leading number from 1 to 65534, else a service's name.
