@@ -10,7 +10,7 @@ use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
 /// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
-const RULES: [(&str, &str, bool); 31] = [
+const RULES: [(&str, &str, bool); 38] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),
     ("@: ALL\n", "ALL: ALL\n", true),
@@ -42,6 +42,15 @@ const RULES: [(&str, &str, bool); 31] = [
     ("@: %group\n", "ALL: ALL\n", false),
     ("", "@: tester%127.0.0.1\n", false),
     ("", "@: other%127.0.0.1\n", true),
+    // A line without an end, or one that is too long, ends its file: nothing more is allowed, and
+    // everything is denied.
+    ("@: ALL", "ALL: ALL\n", false),
+    ("@: ALL\nsshd: ALL", "ALL: ALL\n", true),
+    ("", "sshd: ALL", false),
+    ("", "# comment", false),
+    ("", "sshd: ALL\\\n", false),
+    ("@: ALL \\\n", "ALL: ALL\n", false),
+    ("", "@: 10.0.0.1\0\n", false),
 ];
 
 /// Whether the daemon serves us: it answers a `Ping`, or closes without a byte.
@@ -112,7 +121,10 @@ fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
     name_users();
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
-    for (allow, deny, wanted) in RULES {
+    // A line may have 2,047 bytes, with its end.
+    let long = [(2046, true), (2047, false)].map(|(length, wanted)| ("#".repeat(length) + "\n", wanted));
+    let long = long.iter().map(|(deny, wanted)| ("", deny.as_str(), *wanted));
+    for (allow, deny, wanted) in RULES.into_iter().chain(long) {
         for client in super::CLIENTS {
             write_rules(&folder.join(format!("etc-{client}")), &format!("{client}-fd"), allow, deny);
             let served = is_served(bed.client(client)?.port())?;

@@ -22,6 +22,8 @@ const DENY: &str = "/etc/hosts.deny";
 const MAX_FILE: u64 = 1 << 20;
 /// Files of patterns within files of patterns.
 const MAX_DEPTH: u32 = 4;
+/// Longest line, with its end, in bytes.
+const MAX_LINE: usize = 2047;
 const SEPARATORS: [char; 5] = [' ', ',', '\t', '\r', '\n'];
 
 /// The client; its name and its user are looked up when a rule asks for them.
@@ -155,12 +157,20 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 /// The result of the first rule that matches: that of its file, unless the rule has its own. A rule
-/// that may match denies if that is its result; if not, those behind it decide.
+/// that may match denies if that is its result; if not, those behind it decide. Behind a line that
+/// can't be read, no rule allows, and each client is denied.
 fn first_match(text: &str, is_daemon: Matches<'_>, is_client: Matches<'_>, file_says: bool) -> Option<bool> {
-    let text = text.replace("\\\n", "");
-    let rules = text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty());
-    for rule in rules {
-        let mut fields = fields(rule).into_iter();
+    for line in Lines(text) {
+        let Some(rule) = line else {
+            tracing::warn!(
+                "hosts access: a line is too long or has no end; what it and those behind it permit is not known"
+            );
+            return if file_says { None } else { Some(false) };
+        };
+        if rule.starts_with('#') || rule.trim().is_empty() {
+            continue;
+        }
+        let mut fields = fields(&rule).into_iter();
         let (Some(daemons), Some(clients)) = (fields.next(), fields.next()) else {
             tracing::warn!(%rule, "hosts access: a rule without a colon is skipped");
             continue;
@@ -179,6 +189,35 @@ fn first_match(text: &str, is_daemon: Matches<'_>, is_client: Matches<'_>, file_
         }
     }
     None
+}
+
+/// The lines of a file as the C library's reader makes them: a backslash before a line's end joins
+/// it with the next one, and a NUL byte ends it without its end. `None` is a line that is too long
+/// or has no end; what is behind it is not read.
+struct Lines<'t>(&'t str);
+
+impl Iterator for Lines<'_> {
+    type Item = Option<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = String::new();
+        while !self.0.is_empty() {
+            let end = self.0.find('\n').map_or(self.0.len(), |at| at.saturating_add(1));
+            let (piece, rest) = self.0.split_at_checked(end).unwrap_or((self.0, ""));
+            self.0 = rest;
+            let piece = piece.split('\0').next().unwrap_or_default();
+            if line.len().saturating_add(piece.len()) > MAX_LINE {
+                self.0 = "";
+                return Some(None);
+            }
+            match (piece.strip_suffix("\\\n"), piece.strip_suffix('\n')) {
+                (Some(head), _) => line.push_str(head),
+                (None, Some(head)) => return Some(Some(line + head)),
+                (None, None) => line.push_str(piece),
+            }
+        }
+        (!line.is_empty()).then_some(None)
+    }
 }
 
 /// Splits at colons that are not escaped and not within brackets.

@@ -14,6 +14,12 @@ fn known() -> Client {
 }
 
 fn allowed_for(allow: &str, deny: &str, client: &Client) -> bool {
+    let [allow, deny] = [allow, deny].map(|rules| format!("{rules}\n"));
+    decided(&allow, &deny, client)
+}
+
+/// The same with files of exactly this content.
+fn decided(allow: &str, deny: &str, client: &Client) -> bool {
     decide(allow, deny, &|token| is_daemon(token, "web-fd", client), &|token| is_client(token, client, 0))
 }
 
@@ -129,7 +135,7 @@ fn whatever_the_unknown_turns_out_to_be_no_more_is_refused() {
     let (mut refused, mut needlessly) = (0, 0);
     for (allow, deny) in pairs {
         for (of_allow, of_deny) in rules {
-            let (allow, deny) = (format!("ALL: {allow}{of_allow}"), format!("ALL: {deny}{of_deny}"));
+            let (allow, deny) = (format!("ALL: {allow}{of_allow}\n"), format!("ALL: {deny}{of_deny}\n"));
             let decided =
                 |first, second| decide(&allow, &deny, &|_| Answer::Yes, &|token| answer(token, first, second));
             let ours = decided(Answer::Unknown, Answer::Unknown);
@@ -220,6 +226,34 @@ fn addresses_of_ipv6() {
 fn a_backslash_continues_a_line_and_a_line_without_a_colon_is_skipped() {
     assert!(!allowed("", "ALL \\\n : ALL"));
     assert!(allowed("nonsense\nweb-fd: ALL", "ALL: ALL"));
+}
+
+#[test]
+fn a_line_without_an_end_or_too_long_allows_nothing_and_denies_all() {
+    let (allows, denies) =
+        (|file: &str| decided(file, "ALL: ALL\n", &known()), |file: &str| !decided("", file, &known()));
+    let long = |length: usize| format!("#{}\n", "x".repeat(length - 2));
+    for (file, is_good) in [
+        ("sshd: ALL\n".to_owned(), true),
+        ("sshd: ALL".to_owned(), false),
+        ("# comment".to_owned(), false),
+        (" ".to_owned(), false),
+        ("sshd: ALL\\\n".to_owned(), false),
+        ("sshd: ALL\n\\".to_owned(), false),
+        (long(MAX_LINE), true),
+        (long(MAX_LINE + 1), false),
+        (format!("#{}", "x\\\n".repeat(2043)) + "x\n", true),
+        (format!("#{}", "x\\\n".repeat(2046)) + "x\n", false),
+        // A NUL byte joins a line with the next one.
+        ("sshd: ALL\0\n".to_owned(), false),
+        ("sshd: ALL\0\n\n".to_owned(), true),
+    ] {
+        assert_eq!(denies(&file), !is_good, "hosts.deny: {file:?}");
+        assert_eq!(allows(&format!("{file}web-fd: ALL\n")), is_good || file == " ", "{file:?}");
+        assert!(allows(&format!("web-fd: ALL\n{file}")), "what comes before counts: {file:?}");
+    }
+    assert!(!allows("web-fd: ALL") && !allows("web-fd: ALL \\") && !allows("web-fd: ALL\\\n"));
+    assert!(denies("web-fd: 192.0.2.8\\"), "the rule is not whole");
 }
 
 #[test]
