@@ -4,6 +4,7 @@
 pub(crate) mod certificate_dates;
 pub(crate) mod certificates;
 pub(crate) mod hosts_access;
+mod hosts_options;
 mod ident;
 pub(crate) mod own_file;
 pub(crate) mod pki_keys;

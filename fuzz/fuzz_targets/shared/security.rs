@@ -4,6 +4,9 @@
 #[path = "../../../crates/bacula-fd/src/security/hosts_access.rs"]
 #[rustfmt::skip]
 pub(crate) mod hosts_access;
+#[path = "../../../crates/bacula-fd/src/security/hosts_options.rs"]
+#[rustfmt::skip]
+mod hosts_options;
 #[path = "../../../crates/bacula-fd/src/security/ident.rs"]
 #[rustfmt::skip]
 pub(crate) mod ident;

@@ -10,7 +10,7 @@ use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
 /// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
-const RULES: [(&str, &str, bool); 38] = [
+const RULES: [(&str, &str, bool); 48] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),
     ("@: ALL\n", "ALL: ALL\n", true),
@@ -51,6 +51,17 @@ const RULES: [(&str, &str, bool); 38] = [
     ("", "sshd: ALL\\\n", false),
     ("@: ALL \\\n", "ALL: ALL\n", false),
     ("", "@: 10.0.0.1\0\n", false),
+    // An option that is not right refuses.
+    ("@: ALL :\n", "", false),
+    ("@: ALL : allow : deny\n", "", false),
+    ("@: ALL : allow x\n", "", false),
+    ("@: ALL : grant\n", "", false),
+    ("@: ALL : severity auth.info : umask 022 : nice : setenv A b : user root : keepalive\n", "ALL: ALL\n", true),
+    ("@: ALL : severity auth.warn\n", "", false),
+    ("@: ALL : umask 022 allow\n", "", false),
+    ("@: ALL : user nosuch\n", "", false),
+    ("@: ALL : keepalive yes\n", "", false),
+    ("", "@: ALL : umask 0777 : ALLOW\n", true),
 ];
 
 /// Whether the daemon serves us: it answers a `Ping`, or closes without a byte.

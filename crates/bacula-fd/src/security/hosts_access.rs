@@ -14,6 +14,7 @@ use std::path::Path;
 
 use dns_lookup::LookupErrorKind;
 
+use super::hosts_options::verdict;
 use super::ident;
 
 const ALLOW: &str = "/etc/hosts.allow";
@@ -237,25 +238,6 @@ fn fields(rule: &str) -> Vec<&str> {
     }
     fields.push(rule.get(start..).unwrap_or_default());
     fields
-}
-
-/// The result of a rule's options. An unknown option refuses, as in the stock daemon.
-fn verdict<'r>(options: impl Iterator<Item = &'r str>, file_says: bool) -> bool {
-    for option in options {
-        let keyword = option.split(|c: char| c.is_whitespace() || c == '=').find(|word| !word.is_empty());
-        match keyword.map(str::to_ascii_lowercase).as_deref() {
-            Some("allow" | "grant") => return true,
-            // In place of the daemon another program would answer.
-            Some("deny" | "twist") => return false,
-            None | Some("severity" | "keepalive" | "linger" | "rfc931" | "umask" | "nice" | "setenv" | "banners") => {}
-            Some("spawn" | "user" | "group") => tracing::warn!(%option, "hosts access: option without effect"),
-            Some(_) => {
-                tracing::warn!(%option, "hosts access: unknown option, refusing");
-                return false;
-            }
-        }
-    }
-    file_says
 }
 
 /// Whether a list matches: one token does, and none of those behind `EXCEPT`.
