@@ -10,7 +10,7 @@ use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
 /// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
-const RULES: [(&str, &str, bool); 48] = [
+const RULES: [(&str, &str, bool); 52] = [
     ("", "", true),
     ("", "ALL: ALL\n", false),
     ("@: ALL\n", "ALL: ALL\n", true),
@@ -51,6 +51,10 @@ const RULES: [(&str, &str, bool); 48] = [
     ("", "sshd: ALL\\\n", false),
     ("@: ALL \\\n", "ALL: ALL\n", false),
     ("", "@: 10.0.0.1\0\n", false),
+    ("", "KNOWN: ALL\n", false),
+    ("@: 0.0.0.0/0\n", "ALL: ALL\n", false),
+    ("@: 0.0.0.0/0.0.0.0\n", "ALL: ALL\n", true),
+    ("@: [127.0.0.1]\n", "ALL: ALL\n", false),
     // An option that is not right refuses.
     ("@: ALL :\n", "", false),
     ("@: ALL : allow : deny\n", "", false),

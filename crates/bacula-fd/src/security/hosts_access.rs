@@ -312,8 +312,13 @@ fn is_host(token: &str, client: &Client) -> Answer {
     if let Some((net, mask)) = token.split_once('/') {
         return is_in_net(net, mask, client.address).map_or(Answer::Unknown, Answer::from);
     }
-    if let Ok(address) = token.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
-        return (address.to_canonical() == client.address).into();
+    let in_brackets = bracketed(token);
+    if let Ok(address) = in_brackets.unwrap_or(token).parse::<IpAddr>() {
+        return match address.to_canonical() == client.address {
+            // Brackets are for IPv6: the stock daemon finds no IPv4 address in them.
+            true if in_brackets.is_some() && client.address.is_ipv4() => Answer::Unknown,
+            is => is.into(),
+        };
     }
     if is_text(token, &client.address.to_string()) {
         return Answer::Yes;
@@ -325,12 +330,19 @@ fn is_host(token: &str, client: &Client) -> Answer {
     client.name_is(|name| matches!(name, Name::Known(name) if is_text(token, name)))
 }
 
+/// What is in the brackets around it.
+fn bracketed(text: &str) -> Option<&str> {
+    text.strip_prefix('[')?.strip_suffix(']')
+}
+
 /// `n.n.n.n/m.m.m.m`, `n.n.n.n/mm` or `[n:n:n]/mm`; `None` if it is none of them.
 fn is_in_net(net: &str, mask: &str, address: IpAddr) -> Option<bool> {
     let bits = |longest: u32| mask.parse::<u32>().ok().filter(|length| *length <= longest);
-    match net.trim_start_matches('[').trim_end_matches(']').parse().ok()? {
+    // In the stock daemon a length of 0 is none for IPv4.
+    match bracketed(net).unwrap_or(net).parse().ok()? {
+        IpAddr::V4(_) if net.starts_with('[') => None,
         IpAddr::V4(net) => {
-            let mask = match bits(32) {
+            let mask = match bits(32).filter(|length| *length > 0) {
                 Some(length) => u32::MAX.checked_shl(32 - length).unwrap_or(0),
                 None => mask.parse::<Ipv4Addr>().ok()?.into(),
             };
@@ -343,15 +355,15 @@ fn is_in_net(net: &str, mask: &str, address: IpAddr) -> Option<bool> {
     }
 }
 
-/// A pattern of text: wild-cards, `.domain`, `net.`, `ALL`, or the text itself; without regard to
-/// case.
+/// A pattern of text: wild-cards, `.domain`, `net.`, `ALL`, `KNOWN` (it is), or the text itself;
+/// without regard to case.
 fn is_text(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.to_ascii_lowercase(), text.to_ascii_lowercase());
     if pattern.contains(['*', '?']) {
         return is_wild(pattern.as_bytes(), text.as_bytes());
     }
     match pattern.as_str() {
-        "all" => true,
+        "all" | "known" => true,
         domain if domain.starts_with('.') => text.len() > domain.len() && text.ends_with(domain),
         net if net.ends_with('.') => text.starts_with(net),
         whole => whole == text,
