@@ -120,16 +120,12 @@ impl Expression {
 }
 
 /// Takes a part and the separator after it. An escaped separator belongs to the part and still ends
-/// it.
+/// it, whatever is before its backslash.
 fn take_part(text: &[u8], separator: u8) -> Option<(Vec<u8>, &[u8])> {
     let mut part = Vec::new();
     let mut rest = text;
     loop {
         match rest {
-            [b'\\', b'\\', behind @ ..] => {
-                part.extend_from_slice(b"\\\\");
-                rest = behind;
-            }
             [b'\\', next, behind @ ..] if *next == separator => {
                 part.push(separator);
                 return Some((part, behind));

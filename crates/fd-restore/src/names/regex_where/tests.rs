@@ -57,7 +57,10 @@ fn newlines_end_lines() {
 fn escapes_are_those_of_the_reference() {
     assert_eq!(apply("!a\\.b!X!", "a.b"), "X");
     assert_eq!(apply("!a\\.b!X!", "acb"), "acb");
-    assert_eq!(apply("!a!\\\\!", "a"), "\\\\");
+    assert_eq!(apply("!a!\\\\b!", "a"), "\\\\b");
+    // Behind a backslash, too, an escaped separator ends the part.
+    assert_eq!(apply("!a!\\\\!", "a"), "\\!");
+    assert_eq!(apply("!a!\\\\\\!", "a"), "\\\\!");
     assert_eq!(apply("!(a)!\\\\1$!", "a"), "\\a$");
     assert_eq!(apply("!a!$m\\m$!", "a"), "1234567890\\m$");
 }
