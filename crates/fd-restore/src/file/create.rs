@@ -139,6 +139,9 @@ impl Creator<'_, '_> {
 
     /// Creates everything except directories.
     fn object(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
+        if item.output.is_empty() {
+            return self.refuse(&texts::no_file_name(&item.name));
+        }
         if path.base() == Base::Current && !item.output.contains(&b'/') {
             self.report.now(MessageType::Warning, &texts::no_directory(&item.output));
             return Err(Created::Failed);
@@ -247,6 +250,10 @@ impl Creator<'_, '_> {
     }
 
     fn directory(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
+        // No name is not the daemon's own directory, which would get another owner and mode.
+        if item.output.is_empty() {
+            return self.refuse(&texts::cannot_create_directory(&item.output, Errno::ENOENT));
+        }
         let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
         self.decide(item, path, existing.as_ref())?;
         let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: false };

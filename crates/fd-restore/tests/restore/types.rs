@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
 
 use fd_compress::Compressor;
 use fd_messages::{CancelToken, MessageType};
-use fd_records::{Compression, FileType, Stat, Stream};
+use fd_records::{Compression, FileType, Replace, Stat, Stream};
 use fd_restore::OutputNames;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
@@ -677,4 +677,22 @@ fn a_name_without_a_directory_is_reported() {
     let text = "File bare-name not restored: the name has no directory.\n";
     assert_eq!(finished.only(), (MessageType::Warning, text));
     assert_eq!(finished.files, 1);
+}
+
+#[test]
+fn a_name_that_regexwhere_leaves_nothing_of_is_an_error_and_not_the_daemon_s_directory() {
+    let place = Place::new();
+    let mut job = place.job();
+    job.plan.output = fd_restore::OutputNames::Regex(fd_restore::RegexWhere::parse(b"!^.*$!!").unwrap());
+    let here = || fs::metadata(".").unwrap().ctime_nsec();
+    let before = here();
+    for replace in [Replace::Always, Replace::Never] {
+        job.plan.replace = replace;
+        let directory = job.run(Volume::new().directory("/src/"));
+        let text = "mkpath.c:140 Cannot create directory : ERR=No such file or directory\n";
+        assert_eq!((directory.only(), here()), ((MessageType::Error, text), before));
+        let text = "create_file.c:496 Zero length filename: /src/f\n";
+        assert_eq!(job.run(Volume::new().file("/src/f", b"x")).only(), (MessageType::Error, text));
+        assert_eq!(job.run(Volume::new().symlink("/src/f", "/x")).only(), (MessageType::Error, text));
+    }
 }
