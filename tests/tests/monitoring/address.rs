@@ -17,8 +17,11 @@ fn the_metrics_come_when_their_address_becomes_free() -> Result<()> {
     client.settings = vec![format!("metrics.address = \"127.0.0.1:{port}\"")];
     let mut bed = Bed::start(BedOptions::new("metrics-address", [client])?)?;
     // The daemon runs without them, and says so.
-    let said = bed.client("test")?.daemon().output();
-    assert!(said.contains("metrics can't be served yet") && said.contains("Address already in use"), "{said}");
+    wait_for("the daemon's word about them", PATIENCE, || {
+        let said = bed.client("test")?.daemon().output();
+        let is_told = said.contains("metrics can't be served yet") && said.contains("Address already in use");
+        Ok(if is_told { Ok(()) } else { Err(said) })
+    })?;
     assert!(bed.console(&["status client=test-fd"])?.contains("No Jobs running."));
     drop(other);
     wait_for("the metrics", PATIENCE, || {
