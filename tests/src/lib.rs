@@ -30,6 +30,7 @@ mod relay;
 mod reports;
 pub mod road;
 mod root;
+mod saved;
 mod say;
 pub mod setup;
 mod slow_storage;
@@ -51,7 +52,10 @@ pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
 pub use job::{CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, JobResult, NAMES_AND_TIMES, leave_out};
 pub use lstat::LStat;
-pub use measure::{Usage, cpu_with_children, descriptors, read_from_disk, reset_peak, resident, threads, umask, usage};
+pub use measure::{
+    Footprint, Usage, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak, resident, threads,
+    umask, usage,
+};
 pub use memory::{Memory, in_order_of_names};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, our_s3_plugin, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
@@ -61,6 +65,7 @@ pub use process::{Adopted, Finished, Process, argv, converse, run};
 pub use racer::{Acted, Counted, Racer, Rule, WRITING};
 pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};
+pub use saved::{Attributes, Saved, is_named, saved};
 pub use say::say;
 pub use slow_storage::SlowStorage;
 pub use stock_record::{Kept, StockRecord, undated};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use nix::unistd::{SysconfVar, sysconf};
 
 use crate::error::{BedError, Result};
+use crate::patience::{PATIENCE, wait_for};
 
 /// Use of resources at one moment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -104,6 +105,45 @@ pub fn threads(pid: u32) -> Result<usize> {
     Ok(fs::read_dir(&path).map_err(BedError::file("read", &path))?.count())
 }
 
+/// What a daemon holds: descriptors and threads.
+pub type Footprint = (usize, usize);
+
+/// What a daemon that serves no peer holds. Waits until those that it has served are gone.
+pub fn idle(pid: u32) -> Result<Footprint> {
+    wait_for("the daemon to be idle", PATIENCE, || {
+        let served = connections(pid)?;
+        Ok(if served.is_empty() && !has_session(pid)? {
+            Ok((descriptors(pid)?.len(), threads(pid)?))
+        } else {
+            Err(format!("its connections: {served:?}"))
+        })
+    })
+}
+
+/// Whether a thread of ferrofd serves a Director. Those of the stock daemon have no names.
+pub fn has_session(pid: u32) -> Result<bool> {
+    let path = place(pid, "task");
+    let threads = fs::read_dir(&path).map_err(BedError::file("read", &path))?;
+    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    Ok(names.any(|name| name.starts_with("session ")))
+}
+
+/// The TCP connections of a process, as the kernel shows them.
+fn connections(pid: u32) -> Result<Vec<String>> {
+    const LISTENS: &str = "0A";
+    let held: Vec<_> = descriptors(pid)?
+        .iter()
+        .filter_map(|what| what.strip_prefix("socket:[")?.strip_suffix(']').map(str::to_owned))
+        .collect();
+    let tables = [read(pid, "net/tcp")?, read(pid, "net/tcp6").unwrap_or_default()].concat();
+    let is_held = |line: &&str| {
+        let fields: Vec<_> = line.split_ascii_whitespace().collect();
+        let (state, inode) = (fields.get(3), fields.get(9));
+        state != Some(&LISTENS) && inode.is_some_and(|inode| held.iter().any(|held| held == inode))
+    };
+    Ok(tables.lines().filter(is_held).map(str::to_owned).collect())
+}
+
 fn place(pid: u32, name: &str) -> PathBuf {
     Path::new("/proc").join(pid.to_string()).join(name)
 }
@@ -131,5 +171,23 @@ mod tests {
         assert!(after.cpu() >= before.cpu());
         assert!(descriptors(own).unwrap().len() >= 3);
         assert!(threads(own).unwrap() >= 1);
+    }
+
+    #[test]
+    fn a_connection_is_seen_until_it_is_closed_and_a_listener_is_none() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = |ports: [u16; 2]| {
+            let ends = ports.map(|port| format!(":{port:04X}"));
+            let all = connections(std::process::id()).unwrap();
+            all.iter().filter(|line| ends.iter().all(|end| line.contains(end.as_str()))).count()
+        };
+        let port = listener.local_addr().unwrap().port();
+        let made = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (taken, from) = listener.accept().unwrap();
+        assert_eq!(ours([port, from.port()]), 2);
+        drop(made);
+        assert_eq!(ours([port, from.port()]), 1);
+        drop(taken);
+        assert_eq!(ours([port, from.port()]), 0);
     }
 }

@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use crate::error::Result;
+use crate::saved::Attributes;
 use crate::volume::{Record, stream_name};
 
 /// What comparing found.
@@ -45,8 +46,6 @@ pub struct RecordRules {
 
 /// How many differences are put into words.
 const TOLD: usize = 20;
-/// `UNIX_ATTRIBUTES`.
-const ATTRIBUTES: i32 = 1;
 /// Which of the sixteen numbers of `LStat` is the access time (reference 04 §6.3).
 const ATIME: usize = 10;
 
@@ -68,8 +67,8 @@ pub fn compare_records(
             (Some(one), Some(other)) => {
                 result.records += 1;
                 result.bytes += one.data.len() as u64;
-                if one.stream == ATTRIBUTES {
-                    name = file_name(&one.data);
+                if one.stream == Attributes::STREAM {
+                    name = Attributes::of(&one.data).path.to_vec();
                 }
                 difference(one, other, rules)
             }
@@ -89,7 +88,7 @@ fn difference(left: &Record, right: &Record, rules: RecordRules) -> Option<Strin
         return Some(format!("{} against {}", describe(left), describe(right)));
     }
     let masked = |record: &Record| {
-        let mask = rules.mask_atime && record.stream == ATTRIBUTES;
+        let mask = rules.mask_atime && record.stream == Attributes::STREAM;
         if mask { without_atime(&record.data) } else { None }.unwrap_or_else(|| record.data.clone())
     };
     let (one, other) = (masked(left), masked(right));
@@ -115,12 +114,6 @@ fn difference(left: &Record, right: &Record, rules: RecordRules) -> Option<Strin
 fn describe(record: &Record) -> String {
     let Record { file_index, stream, data, offset, .. } = record;
     format!("FileIndex {file_index} stream {}, {} bytes, at {offset}", stream_name(*stream), data.len())
-}
-
-/// The name in an attributes record: `<FI> <type> <name> NUL …`.
-fn file_name(data: &[u8]) -> Vec<u8> {
-    let head = data.split(|&byte| byte == 0).next().unwrap_or_default();
-    head.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default().to_vec()
 }
 
 /// The attributes record with `-` for the access time.

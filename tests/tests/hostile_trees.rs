@@ -9,8 +9,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, Fd, FileSet, JobResult, LStat, Noise, PATIENCE, RecordRules, Result, TreeOptions, argv,
-    build_every_type, compare_records, descriptors, run, set_fixed_times, usage, wait_for,
+    Attributes, Bed, BedOptions, Fd, FileSet, JobResult, LStat, Noise, PATIENCE, RecordRules, Result, TreeOptions,
+    argv, build_every_type, compare_records, descriptors, run, set_fixed_times, usage, wait_for,
 };
 
 /// What ferrofd may take at most, whatever the tree: the memory of a job's stream (48 MiB at most)
@@ -210,9 +210,8 @@ fn a_file_that_changed_before_it_is_read_is_saved_as_it_is() -> Result<()> {
         let mut found = Vec::new();
         for record in bed.records(&result.row, client)? {
             let record = record?;
-            if record.stream == 1 {
-                let head = record.data.split(|&byte| byte == 0).next().unwrap_or_default();
-                name = head.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default().to_vec();
+            if record.stream == Attributes::STREAM {
+                name = Attributes::of(&record.data).path.to_vec();
             } else {
                 found.push((name.clone(), record.stream, record.data));
             }

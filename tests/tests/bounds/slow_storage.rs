@@ -10,15 +10,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, SlowStorage, threads,
-    verify_job, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, Saved, SlowStorage,
+    has_session, is_named, saved, threads, verify_job, wait_for,
 };
 use md5::{Digest as _, Md5};
-
-/// Streams on a volume (reference 04 §3).
-const ATTRIBUTES: i32 = 1;
-const DATA: i32 = 2;
-const MD5: i32 = 3;
 
 const WORDS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
 const DIRECTORIES: usize = 3;
@@ -88,7 +83,7 @@ impl Scene {
         let mut problems = Vec::new();
         let saved = self.saved(job)?;
         for (path, content) in &self.files {
-            let is_told = path.ancestors().any(|path| is_named(&job.log, path));
+            let is_told = path.ancestors().any(|path| is_named(&job.log, &path.to_string_lossy()));
             let Some(Saved { data, digest, .. }) = saved.get(path) else {
                 if !is_told {
                     problems.push(format!("{} is neither saved nor in a message", path.display()));
@@ -128,7 +123,7 @@ impl Scene {
         let mut problems = Vec::new();
         for (path, content) in &self.files {
             let below = path.strip_prefix("/").unwrap();
-            let is_told = to.join(below).ancestors().any(|path| is_named(said, path));
+            let is_told = to.join(below).ancestors().any(|path| is_named(said, &path.to_string_lossy()));
             let found = fs::read(restored.join(below)).map_err(|error| error.to_string());
             if !is_told && found.as_ref() != Ok(content) {
                 let found = found.map(|found| found.len());
@@ -148,7 +143,7 @@ impl Scene {
         self.bed.console(&[&format!("cancel jobid={job} yes")])?;
         // The Director may sleep for ten seconds before it passes the order on.
         wait_for(&format!("the end of a session with {fault}"), PATIENCE, || {
-            Ok(if is_serving(pid) { Err("it is served".to_owned()) } else { Ok(()) })
+            Ok(if has_session(pid)? { Err("it is served".to_owned()) } else { Ok(()) })
         })?;
         self.bed.wait(job)?.must_be('A').map(drop)
     }
@@ -161,56 +156,18 @@ impl Scene {
         Ok(job)
     }
 
-    /// The regular files on the volume.
+    /// The files on the volume.
     fn saved(&self, job: &JobResult) -> Result<BTreeMap<PathBuf, Saved>> {
-        let mut by_index: BTreeMap<i32, Saved> = BTreeMap::new();
         if job.row.files == 0 {
             return Ok(BTreeMap::new());
         }
-        for record in self.bed.records(&job.row, "test")? {
-            let record = record?;
-            let saved = by_index.entry(record.file_index).or_default();
-            match record.stream {
-                ATTRIBUTES => {
-                    let text = record.data.split(|&byte| byte == 0).next().unwrap_or_default();
-                    let name = String::from_utf8_lossy(text).splitn(3, ' ').nth(2).unwrap_or_default().to_owned();
-                    saved.path = PathBuf::from(name);
-                }
-                DATA => saved.data.extend(record.data),
-                MD5 => saved.digest = record.data,
-                _ => {}
-            }
-        }
-        Ok(by_index.into_values().map(|saved| (saved.path.clone(), saved)).collect())
+        let files = saved(self.bed.records(&job.row, "test")?)?;
+        Ok(files.into_values().map(|file| (PathBuf::from(&file.name), file)).collect())
     }
-}
-
-/// A file on the volume.
-#[derive(Default)]
-struct Saved {
-    path: PathBuf,
-    data: Vec<u8>,
-    digest: Vec<u8>,
-}
-
-/// Whether a daemon serves a Director.
-fn is_serving(pid: u32) -> bool {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
-    names.any(|name| name.starts_with("session "))
 }
 
 fn named(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// Whether a text names the path itself, and not only something below it.
-fn is_named(text: &str, path: &Path) -> bool {
-    let path = path.to_string_lossy();
-    text.match_indices(&*path).any(|(at, _)| {
-        let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches('/');
-        !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-')
-    })
 }
 
 /// The numbers of the combinations that are drawn. Many take hours; several runs can share them.
@@ -285,24 +242,12 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
 }
 
 /// The names of the attributes that are on the volume for a file.
-fn attributes_of(bed: &Bed, job: &JobResult, file: &str) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    let mut is_it = false;
-    for record in bed.records(&job.row, "test")? {
-        let record = record?;
-        let text = String::from_utf8_lossy(&record.data).into_owned();
-        match record.stream {
-            ATTRIBUTES => is_it = text.split('\0').next().is_some_and(|name| name.ends_with(file)),
-            XATTRS if is_it => names.extend(
-                ["user.a", "user.b", "user.c"].iter().filter(|name| text.contains(**name)).map(|&name| name.to_owned()),
-            ),
-            _ => {}
-        }
-    }
-    Ok(names)
+fn attributes_of(bed: &Bed, job: &JobResult, file: &str) -> Result<Vec<&'static str>> {
+    let files = saved(bed.records(&job.row, "test")?)?;
+    let file = files.into_values().find(|saved| saved.name.ends_with(file)).unwrap();
+    let text = String::from_utf8_lossy(&file.attributes).into_owned();
+    Ok(["user.a", "user.b", "user.c"].into_iter().filter(|name| text.contains(name)).collect())
 }
-
-const XATTRS: i32 = 1998;
 
 #[test]
 fn one_attribute_that_cannot_be_read_costs_only_itself() -> Result<()> {
@@ -328,7 +273,7 @@ fn one_attribute_that_cannot_be_read_costs_only_itself() -> Result<()> {
     let text = format!("lgetxattr error on file \"{}\": attribute \"user.b\": ERR=Input/output error", file.display());
     assert!(job.log.contains(&text), "{}", job.log);
     assert!(job.log.contains("Had 1 xattr errors while doing backup"), "{}", job.log);
-    assert_eq!(attributes_of(&scene.bed, &job, "/d1/alpha-1")?, Vec::<String>::new());
+    assert_eq!(attributes_of(&scene.bed, &job, "/d1/alpha-1")?, Vec::<&str>::new());
     assert_eq!(attributes_of(&scene.bed, &job, "/d1/delta-3")?, names, "{}", job.log);
 
     let to = scene.mount.join("restored");

@@ -49,7 +49,7 @@ impl std::fmt::Display for Race {
 
 /// What is wrong after a job.
 fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Vec<String>> {
-    let files = judge::saved(bed.records(&job.row, "test")?)?;
+    let files = judge::files(bed.records(&job.row, "test")?)?;
     let Scene { tree, spare, grave, lure } = scene;
     let inodes = inodes(&[tree, spare, grave, lure]);
     let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));

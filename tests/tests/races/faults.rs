@@ -8,9 +8,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule};
+use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule, is_named};
 
-use crate::judge::{self, is_named};
+use crate::judge;
 use crate::scene::{Scene, Tally, bed_of_units, below, inodes, name_of, remove, spread, wanted};
 
 /// Units of one job.
@@ -83,10 +83,10 @@ fn unnamed(said: &str) -> usize {
 
 /// What a backup has lost or spoiled without a message.
 pub(crate) fn judge_backup(bed: &Bed, scene: &Scene, units: usize, job: &JobResult) -> Result<Vec<String>> {
-    let files = judge::saved(bed.records(&job.row, "test")?)?;
+    let files = judge::files(bed.records(&job.row, "test")?)?;
     let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
     let mut problems = judge::misfits(&files, &inodes(&[&scene.tree]), said);
-    let lacking: Vec<String> = files.iter().filter_map(|file| file.lacks(said)).collect();
+    let lacking: Vec<String> = files.iter().filter_map(|file| judge::lacks(file, said)).collect();
     if lacking.len() > unnamed(said) {
         problems.extend(lacking);
     }

@@ -11,10 +11,9 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Fd, Racer, Restore, Result, Rule};
+use bed::{Fd, Racer, Restore, Result, Rule, is_named};
 use nix::unistd::geteuid;
 
-use crate::judge::is_named;
 use crate::scene::{ACTS, OTHER, Scene, Tally, bed_of_units, below, name_of, remove, spread, wanted};
 
 /// Units of one job.

@@ -13,7 +13,6 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, FileTimes};
 use std::io::Write as _;
 use std::os::unix::fs::chown;
@@ -24,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, UNIX_EPOCH};
 
-use bed::{Bed, BedOptions, Fd, FileSet, JobResult, LStat, Noise, Records, Restore, Result, Root};
+use bed::{Bed, BedOptions, Fd, FileSet, JobResult, LStat, Noise, Records, Restore, Result, Root, Saved, saved};
 use md5::{Digest as _, Md5};
 
 /// Small files that are replaced by rename.
@@ -193,59 +192,31 @@ impl Program {
     }
 }
 
-/// One file on a volume.
-#[derive(Default)]
-struct Saved {
-    name: String,
-    lstat: Option<LStat>,
-    regular: bool,
-    data: Vec<u8>,
-    digest: Vec<u8>,
-}
-
-impl Saved {
-    /// What about it does not fit.
-    fn misfit(&self) -> Option<String> {
-        let lstat = self.lstat?;
-        if !self.regular {
-            return None;
-        }
-        if usize::try_from(lstat.size) != Ok(self.data.len()) {
-            return Some(format!("{}: {} bytes, LStat says {}", self.name, self.data.len(), lstat.size));
-        }
-        if !self.digest.is_empty() && self.digest != Md5::digest(&self.data).as_slice() {
-            return Some(format!("{}: another digest", self.name));
-        }
-        let first = self.data.split(|byte| *byte == b'\n').next().filter(|line| line.starts_with(b"size="))?;
-        let wanted = format!("size={} mtime={} uid={}", lstat.size, lstat.mtime, lstat.uid);
-        let found = String::from_utf8_lossy(first);
-        (found != wanted).then(|| format!("{}: {found}, LStat says {wanted}", self.name))
+/// What does not fit about a file.
+fn misfit(file: &Saved) -> Option<String> {
+    let Saved { kind, name, data, digest, .. } = file;
+    if !["2", "3"].contains(&kind.as_str()) {
+        return None;
     }
+    let Some(lstat) = LStat::parse(&file.lstat) else { return Some(format!("{name}: no attributes")) };
+    if usize::try_from(lstat.size) != Ok(data.len()) {
+        return Some(format!("{name}: {} bytes, LStat says {}", data.len(), lstat.size));
+    }
+    if !digest.is_empty() && *digest != Md5::digest(data).as_slice() {
+        return Some(format!("{name}: another digest"));
+    }
+    let first = data.split(|byte| *byte == b'\n').next().filter(|line| line.starts_with(b"size="))?;
+    let wanted = format!("size={} mtime={} uid={}", lstat.size, lstat.mtime, lstat.uid);
+    let found = String::from_utf8_lossy(first);
+    (found != wanted).then(|| format!("{name}: {found}, LStat says {wanted}"))
 }
 
 /// Number of files that say what they are, and what does not fit, of one job.
 fn misfits(records: Records) -> Result<(usize, Vec<String>)> {
-    const REGULAR: [&[u8]; 2] = [b"3", b"2"];
-    let mut files: BTreeMap<i32, Saved> = BTreeMap::new();
-    for record in records {
-        let record = record?;
-        let file = files.entry(record.file_index).or_default();
-        match record.stream {
-            1 => {
-                let mut parts = record.data.split(|byte| *byte == 0);
-                let mut head = parts.next().unwrap_or_default().splitn(3, |byte| *byte == b' ').skip(1);
-                file.regular = head.next().is_some_and(|kind| REGULAR.contains(&kind));
-                file.name = String::from_utf8_lossy(head.next().unwrap_or_default()).into_owned();
-                file.lstat = parts.next().and_then(LStat::parse);
-            }
-            2 => file.data.extend(record.data),
-            3 => file.digest = record.data,
-            _ => {}
-        }
-    }
-    assert!(files.values().all(|file| file.lstat.is_some()), "an attribute record can't be read");
+    let files = saved(records)?;
+    assert!(files.values().all(|file| LStat::parse(&file.lstat).is_some()), "an attribute record can't be read");
     let telling = files.values().filter(|file| file.data.starts_with(b"size=")).count();
-    Ok((telling, files.values().filter_map(Saved::misfit).collect()))
+    Ok((telling, files.values().filter_map(misfit).collect()))
 }
 
 /// What came of all jobs of one client.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 
-use bed::{Bed, Result, Session, rewrite_volume};
+use bed::{Attributes, Bed, Result, Session, rewrite_volume};
 
 /// What is damaged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,6 @@ impl Damage {
     }
 }
 
-const ATTRIBUTES: i32 = 1;
 const DATA: [i32; 6] = [2, 4, 6, 7, 29, 30];
 const DIGESTS: [i32; 6] = [3, 10, 17, 18, 39, 41];
 /// The streams whose records begin with an address.
@@ -47,7 +46,7 @@ pub(crate) fn damage(bed: &Bed, client: &str, sessions: &HashMap<Session, Damage
         let mut names: HashMap<Session, String> = HashMap::new();
         rewrite_volume(&volume.unwrap().path(), |session, file_index, stream, record| {
             let Some(damage) = sessions.get(&session).filter(|_| file_index > 0) else { return };
-            if *stream == ATTRIBUTES {
+            if *stream == Attributes::STREAM {
                 names.insert(session, file_name(record));
             }
             let name = names.get(&session).map(String::as_str).unwrap_or_default();
@@ -59,13 +58,11 @@ pub(crate) fn damage(bed: &Bed, client: &str, sessions: &HashMap<Session, Damage
 
 /// The last part of the path in an attribute record.
 fn file_name(record: &[u8]) -> String {
-    let head = record.split(|&byte| byte == 0).next().unwrap_or_default();
-    let path = head.splitn(3, |&byte| byte == b' ').nth(2).unwrap_or_default();
-    String::from_utf8_lossy(path).rsplit('/').next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(Attributes::of(record).path).rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 fn change(damage: Damage, name: &str, stream: &mut i32, record: &mut [u8]) {
-    let (is_attributes, is_data) = (*stream == ATTRIBUTES, DATA.contains(stream));
+    let (is_attributes, is_data) = (*stream == Attributes::STREAM, DATA.contains(stream));
     let body = if SPARSE.contains(stream) { ADDRESS } else { 0 };
     match (damage, name) {
         (Damage::Bits, "bit-in-data") | (Damage::HeaderAlgorithm, "words") if is_data => record[body] ^= 1,
