@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, director_session, hello, key_of_password, packet};
 use bed::{
-    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Noise, PATIENCE, Result, descriptors, threads, usage,
-    wait_for,
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Footprint, Noise, PATIENCE, Result, descriptors, idle,
+    threads, usage, wait_for,
 };
 use script::{director_script, storage_script, whole_job};
 
@@ -29,21 +29,10 @@ fn bed_in_clear(label: &str) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Descriptors and threads of the daemon.
-type Footprint = (usize, usize);
-
 /// What the real Director sees, and what the daemon holds after it has been served.
 fn footprint_when_idle(bed: &mut Bed) -> Result<Footprint> {
     assert_serves(bed)?;
-    let pid = bed.client("test")?.pid()?;
-    // Connections of the status command may still be closing: what stays for a while is the idle
-    // state.
-    let mut last = (0, 0, 0);
-    wait_for("the daemon to be idle", PATIENCE, || {
-        let now = (descriptors(pid)?.len(), threads(pid)?);
-        last = if (now.0, now.1) == (last.0, last.1) { (now.0, now.1, last.2 + 1) } else { (now.0, now.1, 0) };
-        Ok(if last.2 > 300 { Ok((now.0, now.1)) } else { Err(format!("{last:?}")) })
-    })
+    idle(bed.client("test")?.pid()?)
 }
 
 /// `status client` of the real Director works, and sessions that have lost their peer end.
@@ -155,7 +144,8 @@ fn a_wrong_password_is_refused_with_the_reference_s_words() -> Result<()> {
     let port = bed.client("test")?.port();
     // Wrong, empty, and of the wrong form.
     let answers = [answer(&key_of_password("wrong"), "auth cram-md5 <1.1@x> ssl=0\n"), b"\0".to_vec(), vec![b'A'; 400]];
-    for wrong in answers {
+    // Each waits for the daemon's brake.
+    side_by_side(answers.into(), |wrong| {
         let mut peer = Peer::connect("FD", port)?;
         peer.send(hello(DIRECTOR).as_bytes())?;
         let challenge = peer.expect("auth cram-md5 <")?;
@@ -163,7 +153,8 @@ fn a_wrong_password_is_refused_with_the_reference_s_words() -> Result<()> {
         peer.send(&wrong)?;
         let said = rest_as_text(&mut peer)?;
         assert_eq!(said, ["1999 Authorization failed.\n", "2999 Authentication failed.\n", "Signal(-4)"]);
-    }
+        Ok(())
+    })?;
     assert_unharmed(&mut bed, before)
 }
 

@@ -32,20 +32,18 @@ fn client(fd: Fd, name: &str) -> ClientOptions {
     client
 }
 
-/// Two clients of each daemon: one whose `FileDaemon` resource limits, and one where the Director
-/// resource does.
-fn stage(fds: &[(&str, Fd)], tls_psk: bool) -> Result<(Bed, Relay)> {
-    let clients = fds.iter().flat_map(|&(name, fd)| [client(fd, name), client(fd, &format!("{name}-dir"))]);
-    let mut options = BedOptions::new("bandwidth", clients)?;
+/// Two clients: one whose `FileDaemon` resource limits, and one where the Director resource does.
+fn stage(tls_psk: bool) -> Result<(Bed, Relay)> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("bandwidth", [client(fd, "test"), client(fd, "test-dir")])?;
     options.tls_psk = tls_psk;
     let relay = Relay::new()?;
     options.storage_port = Some(relay.port());
-    for (name, _) in fds {
-        options.director_resources.push(format!(
-            "Job {{\nName = job-{name}\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = Source\n\
-             Storage = {name}\nPool = {name}\nMessages = Standard\nMaximum Bandwidth = 2800 kb/s\n}}"
-        ));
-    }
+    options.director_resources.push(
+        "Job {\nName = job-test\nType = Backup\nLevel = Full\nClient = test-fd\nFileSet = Source\nStorage = test\n\
+         Pool = test\nMessages = Standard\nMaximum Bandwidth = 2800 kb/s\n}"
+            .to_owned(),
+    );
     fs::write(options.source()?.join("noise"), Noise::new(1).bytes(SIZE)).unwrap();
     let mut bed = Bed::start(options)?;
     relay.aim(bed.storage().port());
@@ -57,67 +55,44 @@ fn hello(job: &JobRow) -> String {
     format!("Hello Bacula SD: Start Job {} ", job.job)
 }
 
-fn rate(relay: &Relay, job: &JobResult, (from, to): (usize, usize)) -> f64 {
-    relay.recorded_after(&hello(&job.row)).unwrap().rate(from, to).unwrap()
-}
-
-/// Whether the rate of these bytes is the limit.
-fn is(rate: f64, limit: f64, (from, to): (usize, usize)) -> bool {
+/// What is wrong with the rate of these bytes of a job.
+fn wrong(what: &str, relay: &Relay, job: &JobResult, limit: f64, (from, to): (usize, usize)) -> Option<String> {
+    let rate = relay.recorded_after(&hello(&job.row)).unwrap().rate(from, to).unwrap();
     let bytes = f64::from(u32::try_from(to - from).unwrap());
     let (time, right) = (bytes / rate, bytes / limit);
-    (time - right).abs() <= right * TOLERANCE + STANDSTILL
+    let told = format!("{what}: limit {limit}, rate {rate:.0}");
+    println!("{told}");
+    ((time - right).abs() > right * TOLERANCE + STANDSTILL).then_some(told)
 }
 
 #[test]
 fn a_job_keeps_to_its_bandwidth() -> Result<()> {
-    let (bed, relay) = stage(&[("stock", Fd::Stock), ("test", Fd::under_test()?)], false)?;
-    let places = [("FileDaemon", "backup-@", 700e3), ("Director", "backup-@-dir", 1400e3), ("Job", "job-@", 2800e3)];
-    let mut wrong = Vec::new();
-    let commands: Vec<String> = places
-        .iter()
-        .flat_map(|(_, job, _)| ["stock", "test"].map(|name| format!("run job={} yes", job.replace('@', name))))
-        .collect();
-    let jobs = bed.queue_all(&commands)?;
+    let (bed, relay) = stage(false)?;
+    let places =
+        [("FileDaemon", "backup-test", 700e3), ("Director", "backup-test-dir", 1400e3), ("Job", "job-test", 2800e3)];
+    let jobs = bed.queue_all(&places.map(|(_, job, _)| format!("run job={job} yes")))?;
     // And one whose limit the operator changes while it runs.
-    let changed = bed.queue_all(&["stock", "test"].map(|name| format!("run job=backup-{name} yes")))?;
-    for job in &changed {
-        let hello = hello(&bed.catalog().job(*job)?);
-        wait_for("the job to send", PATIENCE, || {
-            let sent = relay.sent_after(&hello).unwrap_or(0);
-            Ok(if sent >= CHANGE { Ok(()) } else { Err(format!("{sent} bytes")) })
-        })?;
-        bed.console(&[&format!("setbandwidth limit=1400kb/s jobid={job}")])?;
+    let changed = bed.queue("run job=backup-test yes")?;
+    let hello = hello(&bed.catalog().job(changed)?);
+    wait_for("the job to send", PATIENCE, || {
+        let sent = relay.sent_after(&hello).unwrap_or(0);
+        Ok(if sent >= CHANGE { Ok(()) } else { Err(format!("{sent} bytes")) })
+    })?;
+    bed.console(&[&format!("setbandwidth limit=1400kb/s jobid={changed}")])?;
+    let mut found = Vec::new();
+    for ((place, _, limit), job) in places.iter().zip(jobs) {
+        found.extend(wrong(place, &relay, &bed.wait(job)?.must_be_good()?, *limit, COUNTED));
     }
-    for ((place, _, limit), jobs) in places.iter().zip(jobs.chunks(2)) {
-        let mut rates = Vec::new();
-        for job in jobs {
-            rates.push(rate(&relay, &bed.wait(*job)?.must_be_good()?, COUNTED));
-        }
-        println!("{place}: limit {limit}, stock {:.0}, ours {:.0}", rates[0], rates[1]);
-        wrong.extend((!is(rates[1], *limit, COUNTED)).then(|| format!("{place}: {rates:?}, limit {limit}")));
-    }
-    let mut rates = Vec::new();
-    for job in changed {
-        let job = bed.wait(job)?.must_be_good()?;
-        rates.push(rate(&relay, &job, CHANGED));
-    }
-    println!("changed: limit 1400000, stock {:.0}, ours {:.0}", rates[0], rates[1]);
-    wrong.extend((!is(rates[1], 1400e3, CHANGED)).then(|| format!("changed: {rates:?}")));
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    found.extend(wrong("changed", &relay, &bed.wait(changed)?.must_be_good()?, 1400e3, CHANGED));
+    assert!(found.is_empty(), "{found:#?}");
     Ok(())
 }
 
 #[test]
 fn an_encrypted_job_keeps_to_its_bandwidth() -> Result<()> {
-    let mut rates = Vec::new();
-    for (name, fd) in [("stock", Fd::Stock), ("test", Fd::under_test()?)] {
-        let (bed, relay) = stage(&[(name, fd)], true)?;
-        let job = bed.backup(name, "")?.must_be_good()?;
-        let line = relay.recorded_after(&hello(&job.row)).unwrap();
-        assert!(!line.shows("/noise"), "in clear");
-        rates.push(rate(&relay, &job, COUNTED));
-    }
-    println!("encrypted: limit 700000, stock {:.0}, ours {:.0}", rates[0], rates[1]);
-    assert!(is(rates[1], 700e3, COUNTED), "{rates:?}");
+    let (bed, relay) = stage(true)?;
+    let job = bed.backup("test", "")?.must_be_good()?;
+    assert!(!relay.recorded_after(&hello(&job.row)).unwrap().shows("/noise"), "in clear");
+    assert_eq!(wrong("encrypted", &relay, &job, 700e3, COUNTED), None);
     Ok(())
 }

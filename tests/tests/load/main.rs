@@ -1,4 +1,4 @@
-//! Both daemons under load: many jobs, many at a time, many requests for the status meanwhile, and
+//! The daemon under load: many jobs, many at a time, many requests for the status meanwhile, and
 //! connections that may carry only so much.
 //!
 //! `SOAK_JOBS=1000` makes the long form of the soak (some ten minutes); without it the same is done

@@ -2,18 +2,9 @@
 
 use std::fs;
 
-use bed::{
-    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, Restore, Result, descriptors, resident, threads, wait_for,
-};
+use bed::{Bed, BedOptions, ClientOptions, Fd, Noise, Restore, Result, idle, resident};
 
-const CLIENTS: [&str; 2] = ["reference", "test"];
-/// What a daemon holds when nothing runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Held {
-    descriptors: usize,
-    threads: usize,
-    memory: u64,
-}
+const CLIENT: &str = "test";
 
 /// How long it is to last.
 struct Form {
@@ -47,24 +38,22 @@ impl Form {
 
 fn stage(form: &Form) -> Result<Bed> {
     let mut options = BedOptions::new("soak", [])?;
-    for (name, fd) in CLIENTS.into_iter().zip([Fd::Stock, Fd::under_test()?]) {
-        let mut client = ClientOptions::new(fd).named(name);
-        client.job = vec!["Maximum Concurrent Jobs = 20".to_owned()];
-        client.file_daemon = vec!["Maximum Concurrent Jobs = 60".to_owned()];
-        client.environment.clone_from(&form.environment);
-        options.clients.push(client);
-        let job = |kind: &str, more: &str| {
-            format!(
-                "Job {{\nName = {kind}-{name}\nClient = {name}-fd\nFileSet = Source\nStorage = {name}\nPool = {name}\n\
-                 Messages = Standard\n{more}\n}}"
-            )
-        };
-        options.director_resources.extend([
-            job("row", "Type = Backup\nLevel = Full\nAccurate = yes\nMaximum Concurrent Jobs = 1"),
-            job("init", "Type = Verify\nLevel = InitCatalog"),
-            job("script", "Type = Backup\nLevel = Incremental\nClient Run Before Job = \"echo before\""),
-        ]);
-    }
+    let mut client = ClientOptions::new(Fd::under_test()?).named(CLIENT);
+    client.job = vec!["Maximum Concurrent Jobs = 20".to_owned()];
+    client.file_daemon = vec!["Maximum Concurrent Jobs = 60".to_owned()];
+    client.environment.clone_from(&form.environment);
+    options.clients.push(client);
+    let job = |kind: &str, more: &str| {
+        format!(
+            "Job {{\nName = {kind}\nClient = {CLIENT}-fd\nFileSet = Source\nStorage = {CLIENT}\nPool = {CLIENT}\n\
+             Messages = Standard\n{more}\n}}"
+        )
+    };
+    options.director_resources.extend([
+        job("row", "Type = Backup\nLevel = Full\nAccurate = yes\nMaximum Concurrent Jobs = 1"),
+        job("init", "Type = Verify\nLevel = InitCatalog"),
+        job("script", "Type = Backup\nLevel = Incremental\nClient Run Before Job = \"echo before\""),
+    ]);
     options.director = vec!["Maximum Concurrent Jobs = 60".to_owned()];
     options.storage = vec!["Maximum Concurrent Jobs = 90".to_owned()];
     options.device = vec!["Maximum Concurrent Jobs = 60".to_owned()];
@@ -76,52 +65,39 @@ fn stage(form: &Form) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Runs these commands for both clients (`@`), queued together.
+/// Runs these commands, queued together.
 fn run(bed: &Bed, commands: &[String]) -> Result<Vec<u32>> {
-    let all: Vec<String> =
-        commands.iter().flat_map(|command| CLIENTS.map(|client| command.replace('@', client))).collect();
-    let jobs = bed.queue_all(&all)?;
+    let jobs = bed.queue_all(commands)?;
     bed.wait_for_reports(&jobs)?;
     Ok(jobs)
 }
 
 /// So many backups in a row.
 fn in_a_row(bed: &Bed, count: usize) -> Result<Vec<u32>> {
-    run(bed, &vec!["run job=row-@ yes".to_owned(); count])
+    run(bed, &vec!["run job=row yes".to_owned(); count])
 }
 
 /// Backups, restores, verify jobs and scripts at a time, and console commands.
 fn at_a_time(bed: &Bed, form: &Form, first: u32) -> Result<Vec<u32>> {
-    let to = bed.folder().join("restored/@");
-    let restore = Restore { job: first, from: "@", onto: "@", to: &to, replace: "always" }.command();
-    let kinds = ["run job=backup-@ yes", "run job=script-@ yes", "run job=init-@ yes", &restore];
+    let to = bed.folder().join("restored/soak");
+    let restore = Restore { job: first, from: CLIENT, onto: CLIENT, to: &to, replace: "always" }.command();
+    let backup = format!("run job=backup-{CLIENT} yes");
+    let kinds = [&backup, "run job=script yes", "run job=init yes", &restore];
     let commands: Vec<String> = kinds
         .into_iter()
         .zip(form.at_a_time)
         .flat_map(|(command, count)| std::iter::repeat_n(command.to_owned(), count))
         .collect();
     let jobs = run(bed, &commands)?;
-    for client in CLIENTS {
-        bed.console(&[&format!("estimate job=backup-{client} listing"), &format!("status client={client}-fd")])?;
-    }
+    bed.console(&[&format!("estimate job=backup-{CLIENT} listing"), &format!("status client={CLIENT}-fd")])?;
     Ok(jobs)
 }
 
-/// What both hold when their last session has ended.
-fn held(bed: &mut Bed) -> Result<Vec<Held>> {
-    CLIENTS
-        .into_iter()
-        .map(|client| {
-            let pid = bed.client(client)?.pid()?;
-            let mut last = (0, 0, 0);
-            wait_for("the daemon to be idle", PATIENCE, || {
-                let now = (descriptors(pid)?.len(), threads(pid)?);
-                last = if (now.0, now.1) == (last.0, last.1) { (now.0, now.1, last.2 + 1) } else { (now.0, now.1, 0) };
-                let held = Held { descriptors: now.0, threads: now.1, memory: resident(pid)? };
-                Ok(if last.2 > 200 { Ok(held) } else { Err(format!("{last:?}")) })
-            })
-        })
-        .collect()
+/// Descriptors, threads and memory of the daemon when its last session has ended.
+fn held(bed: &mut Bed) -> Result<(usize, usize, u64)> {
+    let pid = bed.client(CLIENT)?.pid()?;
+    let (descriptors, threads) = idle(pid)?;
+    Ok((descriptors, threads, resident(pid)?))
 }
 
 #[test]
@@ -131,7 +107,7 @@ fn a_thousand_jobs_leak_nothing() -> Result<()> {
     let first = in_a_row(&bed, 1)?;
     let mut jobs = at_a_time(&bed, &form, first[0])?;
     let before = held(&mut bed)?;
-    let mut after = before.clone();
+    let mut after = before;
     let mut left = form.jobs;
     while left > 0 {
         let now = left.min(100);
@@ -139,15 +115,13 @@ fn a_thousand_jobs_leak_nothing() -> Result<()> {
         jobs.extend(at_a_time(&bed, &form, first[0])?);
         left -= now;
         after = held(&mut bed)?;
-        println!("{left} to go: stock {:?}, ours {:?}", after[0], after[1]);
+        println!("{left} to go: {after:?}");
     }
-    println!("{} jobs, before them: stock {:?}, ours {:?}", jobs.len(), before[0], before[1]);
+    println!("{} jobs, before them: {before:?}", jobs.len());
     for job in &jobs {
         assert_eq!(bed.catalog().job(*job)?.status, 'T', "{}", bed.catalog().log(*job)?);
     }
-    let (before, after) = (before[1], after[1]);
-    assert!(after.descriptors <= before.descriptors, "before {before:?}, after {after:?}");
-    assert!(after.threads <= before.threads, "before {before:?}, after {after:?}");
-    assert!(after.memory <= before.memory + form.slack, "before {before:?}, after {after:?}");
+    assert!(after.0 <= before.0 && after.1 <= before.1, "descriptors, threads, memory: {before:?}, then {after:?}");
+    assert!(after.2 <= before.2 + form.slack, "descriptors, threads, memory: {before:?}, then {after:?}");
     Ok(())
 }
