@@ -112,7 +112,9 @@ impl Plan<'_> {
             .set("Pool", &any)
             .set("Messages", "Standard")
             .directory("Where", &self.folder("restored"))
-            .line("Maximum Concurrent Jobs = 10")
+            // The Storage Daemon lets a second reader of a volume ask again in 30 s, whereas the
+            // Director begins the next job of its queue at once.
+            .line("Maximum Concurrent Jobs = 1")
             .close();
         for set in self.file_sets() {
             text.open("FileSet", &set.name).lines(&set.lines).close();

@@ -152,7 +152,7 @@ pub(crate) fn resources(bed: &Path) -> Vec<String> {
         "Messages = Standard".to_owned(),
         format!("Where = \"{}\"", bed.join("restored").display()),
         "Prefix Links = yes".to_owned(),
-        "Maximum Concurrent Jobs = 10".to_owned(),
+        "Maximum Concurrent Jobs = 1".to_owned(),
         "}".to_owned(),
     ]
 }
