@@ -9,26 +9,30 @@ pub(crate) enum Group {
     Busy,
     /// Mostly waits for daemons.
     Waits,
-    /// Measures, loads the host, or cancels jobs at a moment of its own.
+    /// Measures or loads the host.
     Alone,
 }
 
 /// So many of a group at a time; where no busy one is left, its place is for those that wait.
-pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 4)];
+pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 5)];
 
 /// The longest first, so that the last ones to end are short. What is not here comes after it:
 /// suites of the bed wait, everything else is busy.
-const TABLE: [(&str, Group); 10] = [
-    ("tests/verify", Waits),
-    ("tests/restore_matrix", Waits),
+const TABLE: [(&str, Group); 14] = [
+    ("tests/snapshot_truth", Waits),
     ("tests/compliance", Waits),
+    ("tests/hostile_trees", Waits),
+    ("tests/transcripts", Waits),
+    ("tests/races", Waits),
+    ("tests/restore_matrix", Waits),
     ("tests/truth", Waits),
-    ("tests/hostile_peers", Waits),
+    ("tests/verify", Waits),
+    ("tests/plugins", Waits),
+    ("tests/bounds", Waits),
     ("tests/pki", Waits),
+    ("tests/hostile_peers", Waits),
     ("tests/connections", Waits),
-    ("tests/bounds", Alone),
     ("tests/load", Alone),
-    ("tests/incomplete_jobs", Alone),
 ];
 
 /// The place of a program in the order.
