@@ -331,6 +331,14 @@ impl Bed {
         }
     }
 
+    /// Asks for a client's status until it contains this text.
+    pub fn wait_for_status(&self, client: &str, text: &str) -> Result<String> {
+        wait_for(&format!("{text:?} in the status of {client}"), PATIENCE, || {
+            let status = self.console(&[&format!("status client={client}-fd")])?;
+            Ok(if status.contains(text) { Ok(status) } else { Err(status) })
+        })
+    }
+
     /// Queues a job with a console command such as `run job=backup-stock yes` and returns its
     /// `JobId`.
     pub fn queue(&self, command: &str) -> Result<u32> {
@@ -452,6 +460,11 @@ impl Bed {
         let volumes = self.catalog.volumes(job.id)?.into_iter().map(|name| folder.join(name)).collect();
         Records::new(volumes, Some(job.session))
     }
+}
+
+/// Where a path lands when it is restored with `where=`.
+pub fn below(to: &Path, path: &Path) -> PathBuf {
+    to.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// Opens the bed's folder to a user and gives a daemon's working directory to it.

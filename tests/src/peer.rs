@@ -29,6 +29,16 @@ pub enum Frame {
     Closed,
 }
 
+impl Frame {
+    /// A packet as text, anything else by its name.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Data(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            other => format!("{other:?}"),
+        }
+    }
+}
+
 /// The key between the job of a scripted Director and a scripted Storage Daemon, in the form of
 /// real ones.
 pub const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";

@@ -6,19 +6,17 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what helps a test fails the test, like the test itself")]
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, ReservedPort, Result, TreeOptions,
-    build_every_type, descriptors, set_fixed_times, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, ReservedPort, Result, TreeOptions, build_every_type,
+    descriptors, fifo_writer, set_fixed_times, wait_for,
 };
 
 /// The size of the pieces in which the daemon reads.
@@ -54,14 +52,9 @@ struct Held {
 }
 
 impl Held {
-    fn begin(bed: &Bed, fifo: &PathBuf) -> Result<Self> {
+    fn begin(bed: &Bed, fifo: &Path) -> Result<Self> {
         let job = bed.queue("run job=backup-test fileset=fifo yes")?;
-        // Opening for writing succeeds when the FIFO has a reader.
-        let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
-        let writer =
-            wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-        fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty()))
-            .map_err(|source| BedError::System { what: "fcntl", source })?;
+        let writer = fifo_writer(fifo)?;
         let name = bed.catalog().job(job)?.job;
         Ok(Self { job, name, writer, noise: Noise::new(3) })
     }
@@ -85,18 +78,9 @@ impl Held {
     }
 }
 
-/// Asks for the client's status until `is_so` says yes.
-fn wait_for_status(bed: &Bed, what: &str, is_so: impl Fn(&str) -> bool) -> Result<String> {
-    wait_for(what, PATIENCE, || {
-        let status = bed.console(&["status client=test-fd"])?;
-        Ok(if is_so(&status) { Ok(status) } else { Err(status) })
-    })
-}
-
 /// No job runs, the history has the given job with the given state, and the next backup is good.
 fn assert_over(bed: &mut Bed, job: u32, states: &[&str]) -> Result<()> {
-    let shown =
-        wait_for_status(bed, "the daemon to be done with the job", |status| status.contains("No Jobs running."))?;
+    let shown = bed.wait_for_status("test", "No Jobs running.")?;
     let terminated = shown.rsplit("Terminated Jobs:").next().unwrap_or_default();
     let row = terminated.lines().find(|line| line.split_ascii_whitespace().next() == Some(&job.to_string()));
     let row = row.unwrap_or_else(|| panic!("job {job} is not in the history:\n{shown}"));
@@ -119,7 +103,7 @@ fn a_running_job_is_shown_and_can_be_canceled() -> Result<()> {
     held.feed(20).unwrap();
     // The pipe holds one piece, the daemon one more: eighteen are through.
     let processing = format!("Processing file: {}", fifo.display());
-    let status = wait_for_status(&bed, "the running job", |status| status.contains(&processing))?;
+    let status = bed.wait_for_status("test", &processing)?;
     let running: Vec<_> = status.lines().skip_while(|line| *line != "Running Jobs:").collect();
     let starts = [
         "Running Jobs:".to_owned(),
@@ -153,7 +137,7 @@ fn a_lost_storage_daemon_fails_only_that_job() -> Result<()> {
     held.feed(20).unwrap();
     bed.storage().kill()?;
     held.feed_until_refused();
-    wait_for_status(&bed, "the daemon to be done with the job", |status| status.contains("No Jobs running."))?;
+    bed.wait_for_status("test", "No Jobs running.")?;
     let fatal = "Fatal error: backup.c:1056 Network send error to SD. ERR=";
     wait_for("the reason in the job's log", PATIENCE, || {
         let log = bed.catalog().log(held.job)?;
@@ -219,7 +203,7 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
     let of_the_job = |name: &str| name == "walker" || name == "worker" || name.starts_with("job ");
     let threads: Vec<_> = during.iter().filter(|(name, _)| of_the_job(name)).collect();
     assert!(threads.len() > 1 && threads.iter().all(|(_, nice)| *nice == 10), "{during:?}");
-    let status = wait_for_status(&bed, "the running job", |status| status.contains("    Seconds: reading="))?;
+    let status = bed.wait_for_status("test", "    Seconds: reading=")?;
     assert!(status.contains(" for the sender=0.000 "), "{status}");
     let job = held.job;
     // A caller that sends nothing delays the next one only briefly.

@@ -54,11 +54,11 @@ fn session_with_level(port: u16) -> Result<Peer> {
 fn transcript(peer: &mut Peer, client: &str, last: &str) -> Result<Vec<String>> {
     let mut said = Vec::new();
     loop {
-        let text = match peer.receive()? {
-            Frame::Closed => return Ok(said),
-            Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            signal @ Frame::Signal(_) => format!("{signal:?}"),
-        };
+        let frame = peer.receive()?;
+        if frame == Frame::Closed {
+            return Ok(said);
+        }
+        let text = frame.text();
         // What the daemon has to say about other connections comes with the end of any.
         if text.starts_with("Jmsg JobId=0 ") {
             continue;

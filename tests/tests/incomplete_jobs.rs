@@ -6,16 +6,14 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Attributes, Bed, BedError, BedOptions, COUNTS_OF_A_REPORT, ClientOptions, Expect, Fd, FileRow, FileSet, JobResult,
-    LStat, Noise, PATIENCE, Record, Result, StockRecord, leave_out, read_once, set_fixed_times, stream_name, wait_for,
+    Attributes, Bed, BedOptions, COUNTS_OF_A_REPORT, ClientOptions, Expect, Fd, FileRow, FileSet, JobResult, LStat,
+    Noise, Record, Result, StockRecord, fifo_writer, leave_out, read_once, set_fixed_times, stream_name,
 };
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -56,17 +54,9 @@ impl Stage {
 
     /// Waits until the daemon reads the FIFO, and writes into it.
     fn write(&self, seed: u64) -> Result<File> {
-        let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&self.fifo);
-        let mut writer =
-            wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-        fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty()))
-            .map_err(|source| BedError::System { what: "fcntl", source })?;
+        let mut writer = fifo_writer(&self.fifo)?;
         writer.write_all(&Noise::new(seed).bytes(WRITTEN)).unwrap();
         Ok(writer)
-    }
-
-    fn status(&self) -> Result<String> {
-        self.bed.console(&[&format!("status client={CLIENT}-fd")])
     }
 
     /// A job in the middle of the FIFO gets this command of the operator.
@@ -75,12 +65,7 @@ impl Stage {
         let writer = self.write(1)?;
         // Nothing is left in the FIFO: the daemon waits.
         let small: usize = (0..FILES).map(|number| content(number).len()).sum();
-        let sent = format!("Bytes={} ", grouped(WRITTEN + small));
-        let processed = format!("Processing file: {}", self.fifo.display());
-        wait_for("the daemon to have sent the FIFO", PATIENCE, || {
-            let status = self.status()?;
-            Ok(if status.contains(&sent) && status.contains(&processed) { Ok(()) } else { Err(status) })
-        })?;
+        self.bed.wait_for_status(CLIENT, &format!("Bytes={} ", grouped(WRITTEN + small)))?;
         let said = self.bed.console(&[&format!("{command} jobid={job} yes")])?;
         drop(writer);
         let ended = self.bed.wait(job)?;
@@ -126,10 +111,7 @@ impl Stage {
             let is_sent = |record: &&Record| of_job.status == 'T' || record.data.len() < WRITTEN / 32;
             found.extend(self.differences(row, "records", records.iter().filter(is_sent).map(told))?);
         }
-        let status = wait_for("the daemon's own end of the job", PATIENCE, || {
-            let status = self.status()?;
-            Ok(if status.contains("No Jobs running.") { Ok(status) } else { Err(status) })
-        })?;
+        let status = self.bed.wait_for_status(CLIENT, "No Jobs running.")?;
         let rows = status.lines().filter(|line| line.ends_with(&format!(" backup-{CLIENT}")));
         found.extend(self.differences(row, "history", rows.map(str::to_owned))?);
         Ok(found)

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bed::{
     Bed, BedOptions, COUNTS_OF_A_REPORT, FileSet, JobResult, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
+    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
 };
 
 /// `FileSets` that between them use every digest and every choice about metadata and holes.
@@ -102,11 +102,6 @@ fn each_daemon_restores_what_the_other_saved() -> Result<()> {
         assert_eq!(differences, Vec::<String>::new(), "{}", to.display());
     }
     Ok(())
-}
-
-/// Where a path lands when it is restored with `where=`.
-fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// When the saved files were modified, and how much older or newer the files in their place are.

@@ -3,14 +3,13 @@
 
 #![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
 
-use std::fs::OpenOptions;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::thread;
 
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
-use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, wait_for};
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use bed::{
+    Bed, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer, wait_for,
+};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -43,11 +42,7 @@ fn answers(ports: [u16; 2], talk: impl Fn(u16) -> Result<Vec<String>> + Sync) ->
 
 /// Everything until the daemon closes.
 fn rest(peer: &mut Peer) -> Result<Vec<String>> {
-    let text = |frame| match frame {
-        Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        other => format!("{other:?}"),
-    };
-    Ok(peer.rest()?.into_iter().map(text).collect())
+    Ok(peer.rest()?.iter().map(Frame::text).collect())
 }
 
 /// A caller that sends one packet.
@@ -147,10 +142,7 @@ fn only_ours_reports_its_activity() -> Result<()> {
     assert_eq!(ours.concat(), "{\"activity\":[\0],\"error\":0,\"errmsg\":\"\"}\n\0Signal(-1)");
     // A job in the middle of its file, for as long as the test holds it there.
     let job = bed.queue("run job=backup-test fileset=fifo yes")?;
-    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
-    let mut writer =
-        wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).expect("a blocking end");
+    let mut writer = fifo_writer(&fifo)?;
     // More than a pipe and the daemon hold back: the file has been begun when this has been
     // written.
     writer.write_all(&Noise::new(3).bytes(20 * 65536)).expect("a reader");

@@ -3,15 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session};
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, wait_for};
-use nix::fcntl::OFlag;
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, fifo_writer, wait_for};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -30,13 +28,6 @@ fn begin(port: u16, job: u32, packets: &[&[u8]]) -> Result<Peer> {
     peer.expect("2000 OK level\n")?;
     packets.iter().try_for_each(|packet| peer.send(packet))?;
     Ok(peer)
-}
-
-fn text(frame: &Frame) -> String {
-    match frame {
-        Frame::Data(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => format!("{other:?}"),
-    }
 }
 
 /// Orders the end of the job on another connection.
@@ -96,7 +87,7 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
         }
         cancel(port, job)?;
         let said = peer.rest()?;
-        let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
+        let end = said.iter().map(Frame::text).find(|text| text.starts_with("2800 End Job"));
         assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{what}: {end:?}");
         wait_for_children(pid, false)?;
     }
@@ -123,7 +114,7 @@ fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
         }
         let answer = loop {
             let frame = peer.receive()?;
-            let said = text(&frame);
+            let said = frame.text();
             if frame == Frame::Closed || said.starts_with("2800 End Job") || said.starts_with("2000 OK Run") {
                 break said;
             }
@@ -153,7 +144,7 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
         let _line = (storage_port != 0).then(|| silent.accept().unwrap());
         cancel(port, job)?;
         let said = peer.rest()?;
-        let end = said.iter().map(text).find(|text| text.starts_with("2800 End Job"));
+        let end = said.iter().map(Frame::text).find(|text| text.starts_with("2800 End Job"));
         assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{said:?}");
     }
     Ok(())
@@ -193,10 +184,7 @@ fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
         }
         drop(peer);
         wait_for_children(pid, false)?;
-        wait_for("the job to be over", PATIENCE, || {
-            let status = bed.console(&["status client=test-fd"])?;
-            Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
-        })?;
+        bed.wait_for_status("test", "No Jobs running.")?;
     }
     Ok(())
 }
@@ -254,10 +242,7 @@ fn a_list_in_a_fifo_is_read_once_it_has_a_writer() -> Result<()> {
     let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n", list.as_bytes(), b"N\n", b"N\n"];
     let mut peer = begin(bed.client("test")?.port(), 1, &packets)?;
     peer.signal(EOD)?;
-    // Opening for writing succeeds when the FIFO has a reader.
-    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&fifo);
-    let mut writer =
-        wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
+    let mut writer = fifo_writer(&fifo)?;
     for name in ["one", "two"] {
         writeln!(writer, "{}", source.join(name).display()).unwrap();
     }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, RecordRules, Restore, Result, TreeOptions, TreeRules, build_every_type,
+    Bed, BedOptions, ClientOptions, Fd, RecordRules, Restore, Result, TreeOptions, TreeRules, below, build_every_type,
     build_many_files, compare_records, compare_trees, set_fixed_times,
 };
 use nix::libc;
@@ -86,7 +86,7 @@ fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
     for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
         let result = bed.wait(job)?.must_be_good()?;
         assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
-        let there = bed.folder().join(name).join(source.strip_prefix("/").unwrap_or(&source));
+        let there = below(&bed.folder().join(name), &source);
         assert_eq!(compare_trees(&source, &there, TreeRules::restored())?, Vec::<String>::new(), "{name}");
         fs::remove_dir_all(bed.folder().join(Path::new(name)))
             .map_err(|error| bed::BedError::Usage(error.to_string()))?;

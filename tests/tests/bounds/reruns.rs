@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use bed::{
-    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, compare_trees, line_differences,
+    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, below, compare_trees,
+    line_differences,
 };
 
 const CLIENTS: [&str; 2] = ["refer", "under"];
@@ -115,7 +116,7 @@ impl Stage {
             to.display()
         ))?;
         restored.must_be_good()?;
-        compare_trees(&self.source, &to.join(self.source.strip_prefix("/").unwrap()), RULES)
+        compare_trees(&self.source, &below(&to, &self.source), RULES)
     }
 }
 

@@ -57,10 +57,7 @@ fn secrets_do_not_stay_in_memory() -> Result<()> {
         fs::write(options.source()?.join("file"), "data\n").unwrap();
         let mut bed = Bed::start(options)?;
         bed.backup("test", "")?.must_be_good()?;
-        wait_for("the end of the job's session", PATIENCE, || {
-            let status = bed.console(&["status client=test-fd"])?;
-            Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
-        })?;
+        bed.wait_for_status("test", "No Jobs running.")?;
         let pid = bed.client("test")?.pid()?;
         // A thread that is about to end may still hold what it frees.
         wait_for("the secrets to go", PATIENCE, || {

@@ -111,11 +111,7 @@ fn last_words(port: u16) -> Result<Vec<String>> {
     peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
     peer.expect("2000 OK Hello 15\n")?;
     peer.send(b"no such command\n")?;
-    let text = |frame: Frame| match frame {
-        Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        other => format!("{other:?}"),
-    };
-    Ok(peer.rest()?.into_iter().map(text).collect())
+    Ok(peer.rest()?.iter().map(Frame::text).collect())
 }
 
 #[test]

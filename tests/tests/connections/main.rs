@@ -10,7 +10,7 @@ mod proxy;
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules,
-    compare_records, compare_trees, read_once, wait_for,
+    below, compare_records, compare_trees, read_once, wait_for,
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
@@ -40,7 +40,7 @@ fn back_up_and_restore(bed: &Bed) -> Result<()> {
     let restore = Restore { job: test.row.id, from: "test", onto: "test", to: &target, replace: "always" };
     bed.restore(&restore)?.must_be_good()?;
     let source = bed.folder().join("source");
-    let restored = target.join(source.strip_prefix("/").unwrap());
+    let restored = below(&target, &source);
     let differences = compare_trees(&source, &restored, TreeRules::restored())?;
     assert!(differences.is_empty(), "{differences:?}");
     Ok(())

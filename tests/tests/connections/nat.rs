@@ -7,14 +7,12 @@
 use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Noise, PATIENCE, Process, ReservedPort, Result,
-    argv, fd_argv, measure_tree, run, wait_for,
+    argv, fd_argv, fifo_writer, measure_tree, run, wait_for,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, setns};
@@ -230,12 +228,6 @@ fn a_client_behind_a_router_is_backed_up_and_reconnects_when_dropped() -> Result
     Ok(())
 }
 
-/// Opens a FIFO as soon as it has a reader.
-fn writer(fifo: &Path) -> Result<fs::File> {
-    let open = || fs::OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
-    wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))
-}
-
 #[test]
 fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()> {
     let clients = CLIENTS.into_iter().zip([Fd::Stock, Fd::under_test()?]);
@@ -251,8 +243,7 @@ fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()>
     let mut said = Vec::new();
     for (client, behind) in CLIENTS.into_iter().zip(&behind) {
         let job = bed.queue(&format!("run job=backup-{client} fileset={client} yes"))?;
-        let mut fifo = writer(&bed.folder().join(client))?;
-        fcntl(&fifo, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        let mut fifo = fifo_writer(&bed.folder().join(client))?;
         fifo.write_all(&Noise::new(1).bytes(64 * BLOCK)).unwrap();
         fcntl(&fifo, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).unwrap();
         // What waits for its place on the volume is data, and no longer the Storage Daemon's word

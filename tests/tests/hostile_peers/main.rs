@@ -60,12 +60,8 @@ fn assert_unharmed(bed: &mut Bed, before: Footprint) -> Result<()> {
 /// What a daemon sent until it closed, as text; queued daemon messages for the Director left out
 /// (they are about other connections).
 fn rest_as_text(peer: &mut Peer) -> Result<Vec<String>> {
-    let text = |frame: Frame| match frame {
-        Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        other => format!("{other:?}"),
-    };
     let frames = peer.rest()?;
-    Ok(frames.into_iter().map(text).filter(|text| !text.starts_with("Jmsg JobId=0 ")).collect())
+    Ok(frames.iter().map(Frame::text).filter(|text| !text.starts_with("Jmsg JobId=0 ")).collect())
 }
 
 /// A first packet and everything that the daemon says to it until it closes.

@@ -69,11 +69,7 @@ fn a_reflected_challenge_logs_in_to_the_stock_daemon_only() -> Result<()> {
     wait_for("the message", PATIENCE, || {
         let mut peer = director_session(ports[1], 1)?;
         peer.send(b"verify level=nonsense\n")?;
-        let text = |frame: Frame| match frame {
-            Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            other => format!("{other:?}"),
-        };
-        let said: Vec<_> = peer.rest()?.into_iter().map(text).collect();
+        let said: Vec<_> = peer.rest()?.iter().map(Frame::text).collect();
         Ok(if said.iter().any(|line| line.contains(&told)) { Ok(()) } else { Err(format!("{said:?}")) })
     })
 }

@@ -60,9 +60,8 @@ fn wrong(what: &str, relay: &Relay, job: &JobResult, limit: f64, (from, to): (us
     let rate = relay.recorded_after(&hello(&job.row)).unwrap().rate(from, to).unwrap();
     let bytes = f64::from(u32::try_from(to - from).unwrap());
     let (time, right) = (bytes / rate, bytes / limit);
-    let told = format!("{what}: limit {limit}, rate {rate:.0}");
-    println!("{told}");
-    ((time - right).abs() > right * TOLERANCE + STANDSTILL).then_some(told)
+    let is_off = (time - right).abs() > right * TOLERANCE + STANDSTILL;
+    is_off.then(|| format!("{what}: limit {limit}, rate {rate:.0}"))
 }
 
 #[test]

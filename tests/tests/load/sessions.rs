@@ -1,19 +1,17 @@
 //! Two hundred requests for the status while ten jobs run.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use bed::peer::{EOD, Frame, director_session};
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Result, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result, fifo_writer};
 
 const SESSIONS: usize = 200;
 const JOBS: usize = 10;
@@ -35,14 +33,6 @@ fn stage(fd: Fd) -> Result<(Bed, Vec<PathBuf>)> {
         options.file_sets.push(FileSet::new(&format!("fifo{number}"), &options_of_set, &[fifo]));
     }
     Ok((Bed::start(options)?, fifos))
-}
-
-/// Opens a FIFO as soon as it has a reader.
-fn writer(fifo: &PathBuf) -> Result<File> {
-    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(fifo);
-    let file = wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-    fcntl(&file, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
-    Ok(file)
 }
 
 /// Logs in, waits until all the others have, asks, and counts the running jobs in the answer.
@@ -69,7 +59,7 @@ fn two_hundred_status_requests_are_answered_while_ten_jobs_run() -> Result<()> {
     let port = bed.client("test")?.port();
     let run = |number| format!("run job=backup-test fileset=fifo{number} yes");
     let jobs = bed.queue_all(&(0..JOBS).map(run).collect::<Vec<_>>())?;
-    let writers: Vec<File> = fifos.iter().map(writer).collect::<Result<_>>()?;
+    let writers: Vec<File> = fifos.iter().map(|fifo| fifo_writer(fifo)).collect::<Result<_>>()?;
     let enough = AtomicBool::new(false);
     let feed = |(seed, mut file): (u64, File)| {
         let mut noise = Noise::new(seed);

@@ -1,14 +1,12 @@
 //! The real Prometheus, with the rules of packaging/monitoring, reads a daemon that runs jobs. The
 //! estimate of a running job is looked at on the way.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::Value;
@@ -16,7 +14,7 @@ use serde_json::Value;
 use crate::metrics::{get, names_agree, root, sample};
 use bed::{
     Authority, Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Process, ReservedPort, Result, argv,
-    is_listening, run, wait_for,
+    fifo_writer, is_listening, run, wait_for,
 };
 
 /// What the jobs save in pieces, bytes.
@@ -106,11 +104,7 @@ impl Stage {
     /// A job that has taken so many pieces and waits for more.
     fn begin(&self, pieces: usize) -> Result<(u32, File)> {
         let job = self.bed.queue("run job=backup-test yes")?;
-        // Opening for writing succeeds when the FIFO has a reader.
-        let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(&self.fifo);
-        let mut writer =
-            wait_for("the daemon to open the FIFO", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-        fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        let mut writer = fifo_writer(&self.fifo)?;
         let mut noise = Noise::new(3);
         (0..pieces).for_each(|_| writer.write_all(&noise.bytes(PIECE)).unwrap());
         Ok((job, writer))

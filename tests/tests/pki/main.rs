@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times, verify_job,
+    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times, verify_job,
 };
 use keys::Keys;
 use volume::{Content, Item};
@@ -81,11 +81,6 @@ fn tree(options: &BedOptions) -> Result<PathBuf> {
     build_every_type(&source, &TreeOptions { longest_path: 1000, large_file: 700_003 })?;
     set_fixed_times(&source)?;
     Ok(source)
-}
-
-/// Where a path lands when it is restored with `where=`.
-fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// The daemons to be compared, and the names of their clients for a combination.

@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule, is_named};
+use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule, below, is_named};
 
 use crate::judge;
-use crate::scene::{Scene, Tally, bed_of_units, below, inodes, name_of, remove, spread, wanted};
+use crate::scene::{Scene, Tally, bed_of_units, inodes, name_of, remove, spread, wanted};
 
 /// Units of one job.
 const UNITS: usize = 150;

@@ -12,13 +12,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, PATIENCE, Racer, Restore, Result, Rule, WRITING,
+    Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, PATIENCE, Racer, Restore, Result, Rule, WRITING, below,
 };
 use bed::{ONLY_OURS, wait_for};
 use nix::sys::signal::Signal;
 
 use crate::faults::judge_restore;
-use crate::scene::{Scene, below, remove, spread, wanted};
+use crate::scene::{Scene, remove, spread, wanted};
 
 /// Folders of the tree.
 const UNITS: usize = 3;

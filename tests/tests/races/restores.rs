@@ -11,10 +11,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Fd, Racer, Restore, Result, Rule, is_named};
+use bed::{Fd, Racer, Restore, Result, Rule, below, is_named};
 use nix::unistd::geteuid;
 
-use crate::scene::{ACTS, OTHER, Scene, Tally, bed_of_units, below, name_of, remove, spread, wanted};
+use crate::scene::{ACTS, OTHER, Scene, Tally, bed_of_units, name_of, remove, spread, wanted};
 
 /// Units of one job.
 const UNITS: usize = 150;

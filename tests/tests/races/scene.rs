@@ -207,11 +207,6 @@ pub(crate) fn inodes(folders: &[&Path]) -> BTreeMap<u64, Inode> {
     inodes
 }
 
-/// Where a path lands when it is restored.
-pub(crate) fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap())
-}
-
 /// A bed whose `FileSet` is the folder of the units; its folder, and that of the units.
 pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
     let mut client = ClientOptions::new(Fd::under_test()?).named("test");

@@ -17,10 +17,12 @@ mod forms;
 mod verdict;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, Memory, Result, StockRecord, in_order_of_names, level_times, umask};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, Memory, Result, StockRecord, below, in_order_of_names, level_times, umask,
+};
 use cells::{Flagged, Kind, Mounts, Situation};
 use verdict::{Side, Table, compare_cells, compare_form};
 
@@ -31,11 +33,6 @@ const MODES: [&str; 4] = ["always", "ifnewer", "ifolder", "never"];
 /// Seconds of the wall clock.
 fn now() -> i64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_secs()).unwrap())
-}
-
-/// Where a path lands when it is restored with `where=`.
-fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 /// The bed with its clients, and what is saved.

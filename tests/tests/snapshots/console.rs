@@ -40,13 +40,6 @@ const COMMANDS: [(&str, &str); 16] = [
     ("", "snapshot other\n"),
 ];
 
-fn text(frame: &Frame) -> String {
-    match frame {
-        Frame::Data(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        other => format!("{other:?}"),
-    }
-}
-
 /// The frames that answer a command.
 fn answer(port: u16, command: &str) -> Result<Vec<String>> {
     let mut peer = director_session(port, 0)?;
@@ -56,7 +49,7 @@ fn answer(port: u16, command: &str) -> Result<Vec<String>> {
         peer.signal(EOD)?;
     }
     let frames = peer.rest()?;
-    Ok(frames.iter().map(text).filter(|line| !line.contains(" JobId 0: ")).collect())
+    Ok(frames.iter().map(Frame::text).filter(|line| !line.contains(" JobId 0: ")).collect())
 }
 
 #[test]

@@ -13,7 +13,9 @@ use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, Fd, FileSet, JobResult, Noise, Result, Times, TreeRules, compare_trees, next_second};
+use bed::{
+    Bed, BedOptions, Fd, FileSet, JobResult, Noise, Result, Times, TreeRules, below, compare_trees, next_second,
+};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
 use nix::sys::time::TimeSpec;
@@ -260,7 +262,7 @@ impl Stage {
             "restore client={from}-fd restoreclient={onto}-fd where={} replace=always select current all done yes",
             to.display()
         ))?;
-        let mut wrong = lacks(&self.source, &to.join(self.source.strip_prefix("/").unwrap()))?;
+        let mut wrong = lacks(&self.source, &below(&to, &self.source))?;
         if job.row.status != 'T' || job.row.errors > 0 {
             wrong.push(job.log);
         }

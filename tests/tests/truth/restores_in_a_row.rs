@@ -8,15 +8,10 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Relay, Restore, Result, set_fixed_times,
-    wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Relay, Restore, Result, below,
+    set_fixed_times, wait_for,
 };
 use nix::sys::stat::Mode;
-
-/// Where a path lands when it is restored with `where=`.
-fn below(to: &Path, path: &Path) -> PathBuf {
-    to.join(path.strip_prefix("/").unwrap())
-}
 
 /// What the Director says of the end of a job.
 fn ends(result: &JobResult) -> [Option<String>; 4] {

@@ -7,7 +7,9 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, compare_trees, set_fixed_times};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, below, compare_trees, set_fixed_times,
+};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sys::stat::{Mode, SFlag, mknod};
@@ -66,7 +68,7 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
     let restore = Restore { job: job.row.id, from: "test", onto: "test", to: &to, replace: "always" };
     let restored = bed.wait(bed.queue_restore(&restore)?)?.must_be_good()?;
     assert_eq!(restored.row.errors, 0, "{}", restored.log);
-    let there = to.join(source.strip_prefix("/").unwrap_or(&source));
+    let there = below(&to, &source);
     // The backup has read the source.
     let rules = TreeRules { access_times: false, ..TreeRules::restored() };
     assert_eq!(compare_trees(&source, &there, rules)?, Vec::<String>::new(), "{}", restored.log);

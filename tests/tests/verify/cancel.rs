@@ -9,14 +9,6 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, wait_fo
 
 const HOLE: u64 = 1 << 40;
 
-/// The console's status of the client until it holds `wanted`.
-fn wait_for_status(bed: &Bed, wanted: &str) -> Result<String> {
-    wait_for(wanted, PATIENCE, || {
-        let status = bed.console(&["status client=test-fd"])?;
-        Ok(if status.contains(wanted) { Ok(status) } else { Err(status) })
-    })
-}
-
 /// The stock daemon: the job is cancelled, and runs all the same.
 fn still_reads(bed: &Bed) -> Result<()> {
     let read = |status: &str| {
@@ -69,7 +61,7 @@ fn a_verify_of_a_huge_file_can_be_cancelled() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return still_reads(&bed);
     }
-    let ended = wait_for_status(&bed, "No Jobs running.")?;
+    let ended = bed.wait_for_status("test", "No Jobs running.")?;
     let history = ended.rsplit("Terminated Jobs:").next().unwrap_or_default();
     let row = history.lines().find(|line| line.split_ascii_whitespace().next() == Some(&job.to_string()));
     assert!(row.is_some_and(|row| row.contains("Cancel")), "{ended}");

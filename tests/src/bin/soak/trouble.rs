@@ -1,14 +1,12 @@
 //! What is done to the daemons, and what must come of it for both alike.
 
 use std::fmt::Write as _;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bed::{BedError, JobResult, Noise, PATIENCE, Restore, Result, wait_for};
-use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use bed::{BedError, JobResult, Noise, PATIENCE, Restore, Result, fifo_writer, wait_for};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use walkdir::{DirEntryExt as _, WalkDir};
 
@@ -79,7 +77,7 @@ impl Course<'_> {
         let mut writers = Vec::new();
         for client in HELD {
             let gate = self.stage.gate(client);
-            let mut writer = open_for_writing(&gate)?;
+            let mut writer = fifo_writer(&gate)?;
             // More than pipe and daemon keep: what is before it has left the daemon.
             writer.write_all(&Noise::new(1).bytes(HELD_BYTES)).map_err(BedError::file("write", &gate))?;
             writers.push(writer);
@@ -193,10 +191,7 @@ impl Course<'_> {
     /// Neither daemon may have a job left.
     fn must_be_idle(&mut self) -> Result<()> {
         for client in HELD {
-            wait_for(&format!("{client} to be idle"), PATIENCE, || {
-                let status = self.stage.bed.console(&[&format!("status client={client}-fd")])?;
-                Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
-            })?;
+            self.stage.bed.wait_for_status(client, "No Jobs running.")?;
         }
         Ok(())
     }
@@ -283,12 +278,4 @@ impl Drop for Full {
         // Else the mount goes with this process's name space.
         let _ = umount2(&self.0, MntFlags::MNT_DETACH);
     }
-}
-
-/// Waits until a daemon reads the pipe.
-fn open_for_writing(pipe: &Path) -> Result<File> {
-    let open = || OpenOptions::new().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(pipe);
-    let writer = wait_for("a daemon to open its pipe", PATIENCE, || Ok(open().map_err(|error| error.to_string())))?;
-    fcntl(&writer, FcntlArg::F_SETFL(OFlag::empty())).map_err(BedError::file_errno("make wait", pipe))?;
-    Ok(writer)
 }
