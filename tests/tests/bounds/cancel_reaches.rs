@@ -164,7 +164,7 @@ fn a_storage_daemon_that_is_to_call_and_does_not_is_told_before_the_wait_is_over
     assert!(said.contains(&format!(":{port} ...")), "{said}");
     cancel(port, 1)?;
     let rest = peer.rest()?;
-    assert!(rest.iter().map(text).any(|text| text.starts_with("2800 End Job TermCode=65 ")), "{rest:?}");
+    assert!(rest.iter().map(Frame::text).any(|text| text.starts_with("2800 End Job TermCode=65 ")), "{rest:?}");
     Ok(())
 }
 
