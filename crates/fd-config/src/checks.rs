@@ -4,9 +4,10 @@
 //! Checks go on after an error. For questions to the outside world a check calls the
 //! [`Surroundings`].
 
+mod defaults;
 mod surroundings;
 
-use crate::resources::defaults::{self, text_of};
+use self::defaults::text_of;
 use crate::resources::{Config, FileDaemon, Pki, Tls};
 use crate::stock_message::StockMessage;
 use crate::syntax::directives::Kind;

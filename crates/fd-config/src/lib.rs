@@ -2,7 +2,7 @@
 //!
 //! - `syntax`: from bytes to the values in the file: source, lexer, grammar, tables of directives
 //! - `values`: each type of value with its own rules
-//! - `resources`: the typed resources, with their defaults, as one [`Config`]
+//! - `resources`: the typed resources, as one [`Config`]
 //! - `checks`: the start-up checks, so that a [`Config`] refers to nothing that does not exist
 //! - `settings`: `bacula-fd.toml`; `json`: the view that `bfdjson` prints
 //! - `getopt`: a command line, taken apart

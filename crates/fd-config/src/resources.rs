@@ -3,7 +3,6 @@
 //! Plain strings are bytes, as the file has them; resource names are ASCII (the parser checks it);
 //! paths are `PathBuf`.
 
-pub(crate) mod defaults;
 mod messages;
 mod schedule;
 

@@ -2,4 +2,5 @@
 
 pub(crate) mod accurate;
 pub(crate) mod file_event_packet;
+pub mod listing;
 pub(crate) mod verify_packet;

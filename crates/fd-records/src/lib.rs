@@ -18,6 +18,7 @@ mod vocabulary;
 
 pub use director::accurate::AccurateEntry;
 pub use director::file_event_packet::VerifyFileEvent;
+pub use director::listing;
 pub use director::verify_packet::{VerifyAttributes, VerifyDigest};
 pub use record::acl::{Acl, AclEntry, AclError, AclHere, AclTag, InvalidAcl};
 pub use record::attributes::{Attributes, AttributesError, AttributesRecord};
@@ -29,8 +30,8 @@ pub use record::plugin_name::PluginName;
 pub use record::plugin_object::PluginObjectRecord;
 pub use record::restore_object::RestoreObjectRecord;
 pub use record::xattr;
+pub use text::digest_text;
 pub use text::names::{Identities, Names};
-pub use text::{digest_text, listing};
 pub use vocabulary::cipher::ContentCipher;
 pub use vocabulary::compression::{Compression, CompressionHeader, Packing};
 pub use vocabulary::digest::{DigestKind, DigestValue};

@@ -3,6 +3,5 @@
 pub(crate) mod c_text;
 pub(crate) mod decimal;
 pub mod digest_text;
-pub mod listing;
 pub(crate) mod names;
 pub(crate) mod number;

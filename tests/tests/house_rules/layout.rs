@@ -8,7 +8,7 @@ use syn::{Item, Visibility};
 use crate::code::{named_paths, test_functions};
 use crate::none;
 use crate::packages::packages;
-use crate::sources::{Outcome, crates, crates_and_tests, is_test_only, read, rust_files};
+use crate::sources::{Outcome, Source, crates, crates_and_tests, is_test_only, read, rust_files};
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
@@ -167,6 +167,39 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
         None => !tests.contains(*name),
     });
     none(&gone.map(|name| format!("{LIST}: there is no test {name}")).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Rooms of one crate that use each other, which is still to be mended.
+const ROUND: &str = "fd-backup";
+
+/// What a room uses never uses that room, directly or through others.
+#[test]
+fn no_crate_has_circles_of_rooms() -> Outcome<()> {
+    let mut round = Vec::new();
+    for member in crates()? {
+        let inside = |source: &&Source| source.module.len() > 2;
+        let rooms: BTreeSet<_> = member.sources.iter().filter(inside).map(|source| source.module[1].clone()).collect();
+        let mut arrows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for source in &member.sources {
+            let Some(room) = source.module.get(1).and_then(|room| rooms.get(room)) else { continue };
+            for (_, path) in named_paths(&source.code) {
+                let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
+                if let Some(used) = used.and_then(|used| rooms.get(used)).filter(|used| *used != room) {
+                    arrows.entry(room).or_default().insert(used.clone());
+                }
+            }
+        }
+        // What arrows nothing that is left is at the ground, and is taken away.
+        while let Some(ground) = arrows.iter().find(|(_, used)| used.iter().all(|used| !arrows.contains_key(&**used))) {
+            let ground = *ground.0;
+            arrows.remove(ground);
+        }
+        round.extend((!arrows.is_empty()).then(|| format!("{}: {arrows:?}", member.name)));
+    }
+    assert!(round.iter().any(|crates| crates.starts_with(ROUND)), "{ROUND} is mended: remove its name here");
+    round.retain(|crates| !crates.starts_with(ROUND));
+    none(&round);
     Ok(())
 }
 

@@ -1,7 +1,6 @@
 //! Tokens to resources: the grammar of the file, in two passes (reference 06 §1.1, §1.7, §1.8).
 //!
-//! Values are read in [`crate::values`]; what must hold for the whole is checked in
-//! [`crate::checks`].
+//! Values are read in `values`; what must hold for the whole is checked in `checks`.
 
 use crate::syntax::directives::Kind;
 use crate::syntax::document::{Document, RawResource, Value};
