@@ -8,7 +8,7 @@ programs="bacula-fd bsnapshot"
 # Plugins, each in a package of its own. Their interface is for this processor only.
 plugins=s3
 [[ ${FERROFD_MACHINE:-$(uname -m)} == x86_64 ]] || plugins=
-files="$programs${plugins:+ $plugins-fd.so}"
+binaries="$programs${plugins:+ $plugins-fd.so}"
 built=$target/packaging/program
 packages=${PACKAGES:-$target/packages}
 
@@ -45,7 +45,7 @@ settle() {
 # Lays the debug information of programs and plugins below $1, where debuggers look for it.
 stage_debug() {
     local name id
-    for name in $files; do
+    for name in $binaries; do
         id=$(cat "$built/$name.build-id")
         install -D -m 644 "$built/$name.debug" "$1/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
     done
@@ -53,5 +53,5 @@ stage_debug() {
 
 # The highest version of the C library that programs and plugins ask for.
 glibc_floor() {
-    for name in $files; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+    for name in $binaries; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
 }
