@@ -80,11 +80,13 @@ impl Options {
                     options.begin = code.unwrap_or(options.begin);
                     options.end = code.unwrap_or(options.end);
                 }
+                // Only its first digit counts.
                 b't' => {
-                    options.times = match number {
-                        1 => Times::Unix,
-                        2 => Times::Short,
-                        _ => Times::Iso,
+                    options.times = match rest.first() {
+                        Some(b'1') => Times::Unix,
+                        Some(b'2') => Times::Short,
+                        Some(digit) if digit.is_ascii_digit() => Times::Iso,
+                        _ => options.times,
                     }
                 }
                 _ => {}
@@ -346,6 +348,11 @@ mod tests {
         let mut out = Output::new(b"t1");
         out.time("started", 12);
         assert_eq!(out.frame(), b"started_epoch=12\nstarted=12\0");
+        for (options, times) in
+            [("t12", Times::Unix), ("t20", Times::Short), ("t01", Times::Iso), ("t2t", Times::Short)]
+        {
+            assert_eq!(Options::parse(options.as_bytes()).times, times, "{options}");
+        }
         let mut out = Output::new(b"s");
         out.time("started", 12);
         assert_eq!(out.frame(), b"started_epoch=12\0");
