@@ -105,7 +105,11 @@ impl Reader<'_> {
             if is_port {
                 block.port = Some(self.bare(&texts::ADDRESS_BAD_PORT)?);
             } else {
-                block.host = Some(self.bare(&texts::ADDRESS_BAD_HOST)?);
+                // Unlike in `FdAddress`, a mere number is no address.
+                match self.lexer.next_on_any_line()? {
+                    Token::Identifier | Token::UnquotedString => block.host = Some(self.lexer.text().to_vec()),
+                    _ => return Err(self.lexer.fail_with_text(&texts::ADDRESS_BAD_HOST)),
+                }
             }
             token = self.lexer.next_on_any_line()?;
             match token {
