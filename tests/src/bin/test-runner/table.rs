@@ -19,6 +19,7 @@ pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 5)];
 /// The longest first, so that the last ones to end are short. What is not here comes after it:
 /// suites of the bed wait, everything else is busy.
 const TABLE: [(&str, Group); 14] = [
+    ("tests/bounds", Waits),
     ("tests/snapshot_truth", Waits),
     ("tests/compliance", Waits),
     ("tests/hostile_trees", Waits),
@@ -28,7 +29,6 @@ const TABLE: [(&str, Group); 14] = [
     ("tests/truth", Waits),
     ("tests/verify", Waits),
     ("tests/plugins", Waits),
-    ("tests/bounds", Waits),
     ("tests/pki", Waits),
     ("tests/hostile_peers", Waits),
     ("tests/connections", Waits),
