@@ -294,6 +294,7 @@ fuzz_target!(|data: &[u8]| {
         prelinks: false,
         replace: Replace::Always,
         check_digests: true,
+        file_digests: (answers[0] & 2 == 2).then_some(DigestSet::EMPTY),
         plugin_digests: (answers[0] & 1 == 1).then_some(DigestSet::EMPTY.with(DigestKind::Md5)),
         keys: None,
         processor: Processor::chosen(),

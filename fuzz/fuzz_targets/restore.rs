@@ -117,6 +117,7 @@ fuzz_target!(|data: &[u8]| {
             prelinks: number % 2 == 1,
             replace: Replace::Always,
             check_digests: true,
+            file_digests: None,
             plugin_digests: None,
             keys: None,
             processor: Processor::chosen(),
