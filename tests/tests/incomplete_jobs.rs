@@ -8,6 +8,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -89,9 +90,12 @@ impl Stage {
 
     /// The same for a job's messages, its report, and what volume, catalog and daemon have of it.
     fn differences_of_job(&self, row: &str, job: &JobResult) -> Result<Vec<String>> {
-        // Ours may have a part of a frame in hand when the line ends.
+        // Ours may have a part of a frame in hand when the line ends: then the Storage Daemon has
+        // one message more, and another reason.
         let messages = leave_out(job.plain_messages(CLIENT), &["sd: Error: bsock.c:571 Read expected"]);
-        let mut found = self.differences(row, "messages", messages.into_iter())?;
+        let noticed = "sd: Fatal error: append.c:326 Network error reading from FD";
+        let messages = messages.into_iter().map(|line| if line.starts_with(noticed) { noticed.into() } else { line });
+        let mut found = self.differences(row, "messages", messages)?;
         let (report, of_job) = (job.report(), &job.row);
         // What of the FIFO has come to the Storage Daemon.
         let is_whole = |name: &&&str| of_job.status == 'T' || **name != "Software Compression";
@@ -108,8 +112,13 @@ impl Stage {
         // The volume of a canceled job is none of the catalog's.
         if of_job.files > 0 {
             let records = self.bed.records(of_job, CLIENT)?.collect::<Result<Vec<_>>>()?;
-            let is_sent = |record: &&Record| of_job.status == 'T' || record.data.len() < WRITTEN / 32;
-            found.extend(self.differences(row, "records", records.iter().filter(is_sent).map(told))?);
+            // How much data of the FIFO that it was stopped in has come, is chance with ours.
+            let fifo = self.fifo.as_os_str().as_bytes();
+            let is_fifo =
+                |record: &&Record| record.stream == Attributes::STREAM && Attributes::of(&record.data).path == fifo;
+            let cut = records.iter().find(is_fifo).map(|record| record.file_index);
+            let is_sure = |record: &&Record| record.stream == Attributes::STREAM || Some(record.file_index) != cut;
+            found.extend(self.differences(row, "records", records.iter().filter(is_sure).map(told))?);
         }
         let status = self.bed.wait_for_status(CLIENT, "No Jobs running.")?;
         let rows = status.lines().filter(|line| line.ends_with(&format!(" backup-{CLIENT}")));
