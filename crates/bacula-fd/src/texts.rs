@@ -950,6 +950,14 @@ pub(crate) const NO_STORAGE: &[u8] = b"Cannot contact Storage daemon\n";
 /// Fatal: `restore` came before `storage`.
 pub(crate) const IMPROPER_SEQUENCE: &[u8] = b"Improper calling sequence.\n";
 
+/// Warning: the Storage Daemon is connected and says nothing. The stock daemon has none.
+pub(crate) fn storage_does_not_answer(host: &str, port: u16) -> String {
+    if port == 0 {
+        return "The Storage daemon has called and does not answer. Waiting ...\n".to_owned();
+    }
+    format!("Storage daemon on {host}:{port} has taken the call and does not answer. Waiting ...\n")
+}
+
 /// Warning: the Storage Daemon has not called yet. The stock daemon has none.
 pub(crate) fn storage_does_not_call(waiting_on: &[SocketAddr]) -> String {
     let addresses: Vec<_> = waiting_on.iter().map(ToString::to_string).collect();

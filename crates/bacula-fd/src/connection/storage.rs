@@ -12,7 +12,7 @@ use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageH
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
     Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames,
-    Gathered, IDLE_LIMIT, Limits, Received,
+    Gathered, IDLE_LIMIT, Limits, Received, SILENCE,
 };
 
 use crate::connection::dialogue::{self, Secrets, Signals};
@@ -99,6 +99,7 @@ pub(crate) enum End {
 
 impl StorageConnection {
     /// Says hello on a connected channel. With `compression` our side asks for line compression.
+    /// `silent` is called once if there is no answer for some seconds, and is waited for further.
     pub(crate) fn greet(
         mut channel: Channel,
         job: &Job,
@@ -106,9 +107,21 @@ impl StorageConnection {
         certificates: Option<Certificates>,
         proxy: bool,
         compression: bool,
+        silent: &mut dyn FnMut(),
     ) -> Result<Self, Rejected> {
         let secrets = Secrets { key: credentials.key.clone(), certificates };
         let (mut machine, first) = StorageHello::start(&job.identity.name, credentials, proxy);
+        // The hello leaves before its answer is asked for, so that the answer can be missed.
+        let (hello, first): (Vec<_>, Vec<_>) = first.into_iter().partition(|action| matches!(action, Action::Send(_)));
+        for action in hello {
+            if let Action::Send(frame) = action {
+                // A broken connection has no answer, either.
+                let _shows_at_the_answer = channel.send(&frame).and_then(|()| channel.flush());
+            }
+        }
+        if !channel.canceller().peer_answers_within(SILENCE) {
+            silent();
+        }
         let led = dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
         let greeting =
             led.map_err(|error| Rejected { error, certificate_errors: channel.certificate_errors().to_vec() })?;

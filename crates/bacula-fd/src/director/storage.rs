@@ -86,7 +86,12 @@ impl Conversation<'_> {
         channel.set_bandwidth(job.bandwidth.clone());
         // So that a cancel ends the greeting, too.
         job.set_storage(Some((channel.canceller(), false)));
-        match StorageConnection::greet(channel, job, credentials, certificates, remote, compression) {
+        let mut silent = || {
+            if !job.cancel.is_cancelled() {
+                self.say(MessageType::Warning, texts::storage_does_not_answer(host, port).as_bytes());
+            }
+        };
+        match StorageConnection::greet(channel, job, credentials, certificates, remote, compression, &mut silent) {
             Ok(connection) => Some(connection),
             Err(_) if job.cancel.is_cancelled() => {
                 job.set_storage(None);

@@ -45,6 +45,13 @@ impl Canceller {
         wait_for(&*socket, PollFlags::RDHUP, longest).is_ok_and(|shown| shown.intersects(gone))
     }
 
+    /// Whether the peer sends something, or leaves, within this time. To be asked when nothing of
+    /// what it has sent waits to be received.
+    pub fn peer_answers_within(&self, longest: Duration) -> bool {
+        let Some(socket) = self.socket.upgrade() else { return true };
+        !matches!(wait_for(&*socket, PollFlags::IN, longest), Ok(shown) if shown.is_empty())
+    }
+
     /// Whether [`Canceller::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
         self.flag.load(Ordering::Relaxed)

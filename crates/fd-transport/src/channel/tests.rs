@@ -298,6 +298,20 @@ fn a_closed_peer_is_detected_before_its_last_data_is_read() {
 }
 
 #[test]
+fn an_answer_is_noticed_and_not_taken_and_so_is_the_end() {
+    let (mut server, mut client) = pair();
+    let watcher = server.canceller();
+    assert!(!watcher.peer_answers_within(MOMENT));
+    client.send(b"an answer").unwrap();
+    client.flush().unwrap();
+    assert!(watcher.peer_answers_within(IDLE_LIMIT));
+    assert_eq!(data(&mut server), b"an answer");
+    assert!(!watcher.peer_answers_within(MOMENT));
+    drop(client);
+    assert!(watcher.peer_answers_within(IDLE_LIMIT));
+}
+
+#[test]
 fn a_canceller_wakes_a_reader_and_a_writer() {
     for (mut server, client) in [pair(), tls_pair()] {
         let canceller = server.canceller();
