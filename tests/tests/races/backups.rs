@@ -34,9 +34,11 @@ impl Race {
     }
 
     /// Whether an object may be missing without a message: it was removed when it was looked up
-    /// ahead. If the walk comes many seconds later it reads the directory again, without it.
+    /// ahead, to which reading the target of a link belongs. If the walk comes many seconds later
+    /// it reads the directory again, without it.
     fn has_removed(&self, path: &Path) -> bool {
-        let is_looked_up = self.acted.as_ref().is_some_and(|acted| acted.call == "newfstatat");
+        let of_a_lookup = |acted: &Acted| ["newfstatat", "readlinkat"].contains(&acted.call.as_str());
+        let is_looked_up = self.acted.as_ref().is_some_and(of_a_lookup);
         self.act == "remove" && is_looked_up && self.victim() == Some(path)
     }
 }
