@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Noise, Result, next_second,
-    say,
+    Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Noise, Plugins, Result,
+    next_second, say,
 };
 use clap::{Args, value_parser};
 use nix::unistd::sync;
@@ -144,6 +144,9 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     let mut options = BedOptions::new("bench-s3", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
     for client in &mut options.clients {
         client.settings.push(NO_MANNERS.to_owned());
+    }
+    for client in options.clients.iter_mut().filter(|client| client.fd == Fd::Ours) {
+        client.plugins = Plugins::s3(&options.folder)?;
     }
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];

@@ -59,7 +59,7 @@ pub use measure::{
     umask, usage,
 };
 pub use memory::{Memory, in_order_of_names};
-pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, our_s3_plugin, verify_job};
+pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};

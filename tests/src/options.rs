@@ -1,6 +1,7 @@
 //! What a test may choose about its bed before it is raised.
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{BedError, Result};
@@ -58,16 +59,6 @@ pub fn our_program() -> Result<PathBuf> {
     })
 }
 
-/// The library of the plugin for buckets, which is built beside [`our_program`].
-pub fn our_s3_plugin() -> Result<PathBuf> {
-    let library = our_program()?.with_file_name("libfd_s3.so");
-    if library.exists() {
-        Ok(library)
-    } else {
-        Err(BedError::Usage(format!("no {}: build it (cargo build -p fd-s3, as the program)", library.display())))
-    }
-}
-
 /// The `Plugin Directory` of a client.
 #[derive(Debug, Clone)]
 pub enum Plugins {
@@ -77,6 +68,19 @@ pub enum Plugins {
     In(PathBuf),
     /// The directive is left out.
     NoDirectory,
+}
+
+impl Plugins {
+    /// A directory in this folder that holds our plugin for buckets, which is built beside
+    /// [`our_program`].
+    pub fn s3(folder: &Folder) -> Result<Self> {
+        let built = our_program()?.with_file_name("libfd_s3.so");
+        let directory = folder.make("plugins")?;
+        fs::copy(&built, directory.join("s3-fd.so")).map_err(|error| {
+            BedError::Usage(format!("{}: {error}: build it (cargo build -p fd-s3, as the program)", built.display()))
+        })?;
+        Ok(Self::In(directory))
+    }
 }
 
 /// One File Daemon of the bed, with a storage device, a pool and a backup job of its own.

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Restore,
-    Result, our_s3_plugin, threads, wait_for,
+    Result, threads, wait_for,
 };
 
 use fake::{Fake, Fault, Object};
@@ -71,9 +71,7 @@ fn options(label: &str) -> Result<BedOptions> {
     let mut client = ClientOptions::new(Fd::Ours);
     client.job.push("Accurate = yes".to_owned());
     let mut options = BedOptions::new(label, [client])?;
-    let plugins = options.folder.make("plugins")?;
-    fs::copy(our_s3_plugin()?, plugins.join("s3-fd.so")).unwrap();
-    options.clients[0].plugins = Plugins::In(plugins);
+    options.clients[0].plugins = Plugins::s3(&options.folder)?;
     Ok(options)
 }
 
