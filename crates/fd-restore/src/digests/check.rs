@@ -49,8 +49,8 @@ const MOST_LEFT: u64 = 64 << 20;
 /// A longer file is not read again alone.
 const AGAIN: u64 = 1 << 30;
 
-/// After so many files in a row without a digest nothing is prepared for one, until one comes. A
-/// file that is not small counts as so many.
+/// After so many files in a row without a digest nothing is prepared for one, until one comes; for
+/// a file that can be read again after one that is not small.
 const PATIENCE: u32 = 32;
 
 /// Whether a file with this size in its attributes is to be opened so that it can be read back.
@@ -124,6 +124,8 @@ pub(crate) struct DigestCheck {
     expects_signature: bool,
     /// Files in a row that had no digest.
     without: u32,
+    /// The size of the longest of them.
+    longest_without: u64,
     basis: Basis,
     /// Bytes of the current file.
     length: u64,
@@ -149,6 +151,7 @@ impl DigestCheck {
             signed: Expected { last: None, first: if signatures_count { SIGNED.to_vec() } else { Vec::new() } },
             expects_signature: signatures_count,
             without: 0,
+            longest_without: 0,
             basis: Basis::Nothing,
             length: 0,
             is_readable: false,
@@ -191,10 +194,12 @@ impl DigestCheck {
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_of_this_job);
+        self.without = self.without.saturating_add(1);
+        let gives_up = self.without > PATIENCE || self.longest_without > SMALL && self.is_readable;
         let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
         if !self.expects_signature && !self.records_count {
             self.basis = Basis::Nothing;
-        } else if self.all_expected().is_empty() || !self.expects_signature && self.without >= PATIENCE {
+        } else if self.all_expected().is_empty() || !self.expects_signature && gives_up {
             self.basis = Basis::Unprepared;
         } else if size <= SMALL {
             self.small.begin(self.all_expected());
@@ -204,7 +209,7 @@ impl DigestCheck {
         } else {
             self.stream();
         }
-        self.without = self.without.saturating_add(if size <= SMALL { 1 } else { PATIENCE });
+        self.longest_without = self.longest_without.max(size);
     }
 
     /// The current file is digested from here on.
@@ -224,14 +229,8 @@ impl DigestCheck {
     /// The next bytes of the current file, before they are written. `in_order`: whether they are
     /// appended unchanged to those before.
     pub(crate) fn update(&mut self, data: &[u8], in_order: bool, file: Option<&OutputFile>) {
-        if !in_order && self.is_readable && matches!(self.basis, Basis::Left | Basis::Streamed) {
-            self.is_readable = false;
-            self.stream();
-            let before = self.length;
-            let again = file.and_then(|file| file.read_again(|data| self.streamed.update(data)).ok());
-            if before > 0 && again != Some(before) {
-                self.basis = Basis::Nothing;
-            }
+        if !in_order && self.is_readable {
+            self.begin_again(file);
         }
         match self.basis {
             Basis::Kept => self.small.keep(data),
@@ -242,16 +241,39 @@ impl DigestCheck {
         self.is_readable &= in_order && self.length <= AGAIN;
     }
 
+    /// The current file can't be read again from here on: what counted on that is digested while it
+    /// comes, from the beginning.
+    fn begin_again(&mut self, file: Option<&OutputFile>) {
+        let prepared = self.all_expected();
+        self.is_readable = false;
+        let needed = self.all_expected();
+        let is_enough = match self.basis {
+            Basis::Nothing | Basis::Kept => true,
+            Basis::Unprepared => needed.is_empty() || self.without > PATIENCE,
+            Basis::Left => false,
+            Basis::Streamed => needed == prepared,
+        };
+        if is_enough {
+            return;
+        }
+        self.stream();
+        let before = self.length;
+        let again = file.and_then(|file| file.read_again(|data| self.streamed.update(data)).ok());
+        if before > 0 && again != Some(before) {
+            self.basis = Basis::Nothing;
+        }
+    }
+
     /// The current file has a digest record of this kind.
     pub(crate) fn expect_record(&mut self, kind: DigestKind) {
-        self.without = 0;
+        (self.without, self.longest_without) = (0, 0);
         self.expects_signature = false;
         self.recorded.last = Some(kind);
     }
 
     /// The current file has a signature that can be checked, so its digest record does not matter.
     pub(crate) fn expect_signature(&mut self) {
-        self.without = 0;
+        (self.without, self.longest_without) = (0, 0);
         self.expects_signature = true;
     }
 

@@ -233,6 +233,47 @@ fn prepares_for_none_until_one_comes(mut check: DigestCheck) {
 }
 
 #[test]
+fn a_file_of_a_known_kind_is_not_read_again_when_its_order_changes() {
+    let data = data(LONG);
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        check.expect_record(DigestKind::Sha1);
+        let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
+        check.begin(i64::try_from(LONG).unwrap(), Some(&file));
+        if check.basis == Basis::Left {
+            continue;
+        }
+        // Nothing of it is in the file, so that reading it again would find that.
+        check.update(&data[..400_000], true, Some(&file));
+        check.update(&data[400_000..], false, Some(&file));
+        assert_eq!(check.make_now(DigestKind::Sha1, Some(&file)), Some(digest(DigestKind::Sha1, &data)));
+    }
+}
+
+#[test]
+fn what_can_not_be_read_again_is_prepared_for_behind_a_long_file_without_a_digest() {
+    let data = data(LONG);
+    let long = i64::try_from(LONG).unwrap();
+    let value = Some(digest(DigestKind::Md5, &data));
+    for processor in Processor::variants() {
+        let mut check = DigestCheck::new(true, false, processor);
+        check.begin(long, None);
+        // Data that a plugin takes.
+        check.begin(long, None);
+        check.update(&data, true, None);
+        assert_eq!(check.make_now(DigestKind::Md5, None), value);
+        // A file whose order changes.
+        let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
+        check.begin(long, Some(&file));
+        assert_eq!(check.basis, Basis::Unprepared);
+        check.update(&data[..400_000], true, Some(&file));
+        file.write(&data[..400_000]).unwrap();
+        check.update(&data[400_000..], false, Some(&file));
+        assert_eq!(check.make_now(DigestKind::Md5, Some(&file)), value);
+    }
+}
+
+#[test]
 fn the_first_file_is_expected_to_have_the_digest_that_backups_want() {
     for processor in Processor::variants() {
         for (wanted, expected) in [(None, DigestKind::Md5), (Some(DigestKind::Sha512), DigestKind::Sha512)] {
