@@ -9,9 +9,9 @@
 //! has opened the files and before it encodes; later batches wait for that count.
 //!
 //! Memory is a fixed stock of pieces, of which few are used as long as storage answers at once. The
-//! last few of them are reserved for the worker of the first
-//! slot. That worker always exists, because batches are taken in order, and it gets a piece as soon
-//! as the sender returns one. So a shortage of memory never stops the stream.
+//! last of them are reserved for the worker of the first slot. That worker always exists, because
+//! batches are taken in order, and it gets a piece as soon as the sender returns one. So a shortage
+//! of memory never stops the stream.
 //!
 //! Not here: the contents of batches, and threads.
 
@@ -240,11 +240,11 @@ impl<B> Exchange<B> {
     }
 
     /// Whether one more worker, of `allowed` ones, is to be started. It counts as idle until it
-    /// arrives. Beyond `base` workers, only if it would not wait for the sender.
-    pub(crate) fn hire(&self, allowed: usize, base: usize) -> bool {
+    /// arrives. Beyond the `base` of the limits, only if it would not wait for the sender.
+    pub(crate) fn hire(&self, allowed: usize) -> bool {
         let mut state = self.lock();
         let enough = if state.workers == 0 { 1 } else { WORTH_ANOTHER };
-        let has_memory = state.workers < base || state.memory_waiters == 0;
+        let has_memory = state.workers < self.limits.base || state.memory_waiters == 0;
         let hires = state.workers < allowed
             && state.batches.len().saturating_sub(state.idle_workers) >= enough
             && has_memory

@@ -25,7 +25,7 @@ pub(crate) fn open(job: &Arc<Job>) {
 
 /// Starts workers for batches that wait, if that pays.
 pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
-    while job.exchange.hire(job.depth.allowed(), job.depth.base()) {
+    while job.exchange.hire(job.depth.allowed()) {
         let work = |job: &Job| {
             job.exchange.worker_arrived();
             work(job);

@@ -6,7 +6,7 @@ use std::thread;
 use super::*;
 
 fn exchange(pieces: usize, queue: usize) -> Exchange<u32> {
-    Exchange::new(Limits { pieces, few: pieces, base: 1, piece_len: 16, queue }, 1, Arc::default())
+    Exchange::new(Limits { pieces, few: pieces, base: 2, piece_len: 16, queue }, 1, Arc::default())
 }
 
 fn piece(exchange: &Exchange<u32>, slot: Slot, text: &[u8]) -> Piece {
@@ -208,12 +208,12 @@ fn memory_of_a_long_record_is_freed() {
 #[test]
 fn workers_come_for_batches_and_leave_when_there_are_too_many() {
     let exchange = exchange(8, 8);
-    assert!(!exchange.hire(9, 2), "nothing to do");
+    assert!(!exchange.hire(9), "nothing to do");
     exchange.submit(1).unwrap();
-    assert!(exchange.hire(9, 2) && !exchange.hire(9, 2), "the first one is enough");
+    assert!(exchange.hire(9) && !exchange.hire(9), "the first one is enough");
     (2..=5).for_each(|batch| exchange.submit(batch).unwrap());
     let mut hired = 1;
-    while exchange.hire(3, 2) {
+    while exchange.hire(3) {
         hired += 1;
     }
     assert_eq!((hired, exchange.workers(), exchange.most_workers()), (3, 3, 3));
@@ -222,7 +222,7 @@ fn workers_come_for_batches_and_leave_when_there_are_too_many() {
     assert!(exchange.take_batch(1).is_none() && exchange.take_batch(0).is_some(), "and never the last one");
     assert_eq!((exchange.workers(), exchange.most_workers()), (1, 3));
     assert!(!exchange.join_workers(1) && exchange.join_workers(2));
-    assert!(exchange.hire(9, 2));
+    assert!(exchange.hire(9));
     assert_eq!(exchange.no_worker(), 2);
 }
 
@@ -237,7 +237,7 @@ fn no_more_workers_than_usual_come_while_memory_is_short() {
         while exchange.lock().memory_waiters == 0 {
             thread::yield_now();
         }
-        assert!(exchange.hire(9, 2) && exchange.hire(9, 2) && !exchange.hire(9, 2));
+        assert!(exchange.hire(9) && exchange.hire(9) && !exchange.hire(9));
         exchange.stop();
     });
     drop(held);
