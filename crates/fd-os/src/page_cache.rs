@@ -154,11 +154,11 @@ mod tests {
 
     #[test]
     fn pages_just_written_are_resident() {
-        let path = std::env::temp_dir().join(format!("fd-os-resident-{}", std::process::id()));
-        let mut file = File::options().read(true).write(true).create(true).truncate(true).open(&path).unwrap();
+        // A disk's page may be freed at any time, one of this file only to be swapped.
+        let mut file =
+            File::from(nix::sys::memfd::memfd_create(c"pages", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap());
         let page = page_size();
         file.write_all(&vec![7; 10 * page]).unwrap();
-        std::fs::remove_file(&path).unwrap();
         let len = 10 * page as u64;
         assert_eq!(resident_pages(file.as_fd(), 0, len).unwrap(), 10);
         assert_eq!(resident_pages(file.as_fd(), 4 * page as u64, 2 * page as u64).unwrap(), 2);

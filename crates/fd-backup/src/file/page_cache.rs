@@ -21,6 +21,24 @@ const STRETCH: u64 = 64 << 20;
 /// So many bytes are dropped at a time: a multiple of any folio's size that divides [`STRETCH`].
 const STEP: u64 = 8 << 20;
 
+/// What the page cache has of a file, and what it is asked for.
+trait Pages {
+    /// Whether nothing of these bytes is cached. After an error they count as cached.
+    fn are_missing(&self, start: u64, len: u64) -> bool;
+    /// Advice only: it has no result.
+    fn drop(&self, start: u64, len: NonZeroU64);
+}
+
+impl Pages for BorrowedFd<'_> {
+    fn are_missing(&self, start: u64, len: u64) -> bool {
+        resident_pages(*self, start, len).is_ok_and(|pages| pages == 0)
+    }
+
+    fn drop(&self, start: u64, len: NonZeroU64) {
+        let _ = fadvise(*self, start, Some(len), Advice::DontNeed);
+    }
+}
+
 /// Which pages of a file came into memory by reading it.
 #[derive(Debug)]
 pub(crate) struct PageCache {
@@ -36,6 +54,10 @@ pub(crate) struct PageCache {
 impl PageCache {
     /// For a regular file of this size in bytes.
     pub(crate) fn new(file: BorrowedFd<'_>, size: u64) -> Self {
+        Self::of(&file, size)
+    }
+
+    fn of(file: &impl Pages, size: u64) -> Self {
         let is_cold = [0, STRETCH].map(|start| is_cold(file, start, size));
         Self { size, start: 0, is_cold, dropped: 0 }
     }
@@ -48,46 +70,53 @@ impl PageCache {
         most: usize,
         position: u64,
     ) -> Result<usize, Errno> {
-        self.reach(file, position - position % STRETCH);
-        if position >= self.dropped.saturating_add(STEP) {
-            self.drop_to(file, position - position % STEP);
-        }
+        self.reach(&file, position);
         append(file, out, most, position).map_err(|error| errno(&error))
     }
 
-    /// What is read now is in the stretch that begins at `start`.
-    fn reach(&mut self, file: BorrowedFd<'_>, start: u64) {
+    /// To be called when no more of the file is read.
+    pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
+        self.end_stretch(&file);
+    }
+
+    /// The next read is at `position`.
+    fn reach(&mut self, file: &impl Pages, position: u64) {
+        self.enter_stretch(file, position - position % STRETCH);
+        if position >= self.dropped.saturating_add(STEP) {
+            self.drop_to(file, position - position % STEP);
+        }
+    }
+
+    fn enter_stretch(&mut self, file: &impl Pages, start: u64) {
         if start == self.start {
             return;
         }
-        self.leave(file);
+        self.end_stretch(file);
         let is_next = start == self.start.saturating_add(STRETCH);
         let here = if is_next { self.is_cold[1] } else { is_cold(file, start, self.size) };
         let behind = is_cold(file, start.saturating_add(STRETCH), self.size);
         (self.start, self.is_cold, self.dropped) = (start, [here, behind], start);
     }
 
-    /// To be called when no more of the file is read.
-    pub(crate) fn leave(&mut self, file: BorrowedFd<'_>) {
+    fn end_stretch(&mut self, file: &impl Pages) {
         self.drop_to(file, self.start.saturating_add(STRETCH).min(self.size));
     }
 
     /// Drops the pages of the stretch up to here from the cache, if they came there by this
     /// reading.
-    fn drop_to(&mut self, file: BorrowedFd<'_>, end: u64) {
+    fn drop_to(&mut self, file: &impl Pages, end: u64) {
         if let (true, Some(len)) = (self.is_cold[0], NonZeroU64::new(end.saturating_sub(self.dropped))) {
-            // Advice only: its result doesn't matter.
-            let _ = fadvise(file, self.dropped, Some(len), Advice::DontNeed);
+            file.drop(self.dropped, len);
         }
         self.dropped = end;
     }
 }
 
-/// Whether nothing is cached of the stretch that begins here. After an error it counts as cached,
-/// as one does that is not there.
-fn is_cold(file: BorrowedFd<'_>, start: u64, size: u64) -> bool {
+/// Whether nothing is cached of the stretch that begins here. One that is not there counts as
+/// cached.
+fn is_cold(file: &impl Pages, start: u64, size: u64) -> bool {
     let len = STRETCH.min(size.saturating_sub(start));
-    len > 0 && resident_pages(file, start, len).is_ok_and(|pages| pages == 0)
+    len > 0 && file.are_missing(start, len)
 }
 
 /// The number of an error of the kernel.
@@ -97,61 +126,96 @@ pub(crate) fn errno(error: &io::Error) -> Errno {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
     use std::fs::File;
+    use std::ops::Range;
     use std::os::fd::AsFd;
-    use std::os::unix::fs::FileExt;
 
     use super::*;
 
-    const PAGE: u64 = 4096;
+    const MIB: u64 = 1 << 20;
+    /// Three stretches and a bit.
+    const SIZE: u64 = 3 * STRETCH + 100;
 
-    /// A file of three stretches and a bit, one hole; `None` on a file system whose pages are not
-    /// dropped.
-    fn cold_file() -> Option<File> {
-        let file = tempfile::tempfile().unwrap();
-        file.set_len(3 * STRETCH + 100).unwrap();
-        file.sync_all().unwrap();
-        file.read_exact_at(&mut [0], 0).unwrap();
-        let read = resident(&file, 0, PAGE);
-        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
-        ((read, resident(&file, 0, 4 * STRETCH)) == (1, 0)).then_some(file)
+    /// A page cache of which the test decides what is in it: the kernel frees pages when it likes.
+    struct Fake {
+        cached: Range<u64>,
+        dropped: RefCell<Vec<Range<u64>>>,
     }
 
-    fn resident(file: &File, start: u64, len: u64) -> u64 {
-        resident_pages(file.as_fd(), start, len).unwrap()
-    }
+    impl Pages for Fake {
+        fn are_missing(&self, start: u64, len: u64) -> bool {
+            self.cached.end <= start || start + len <= self.cached.start
+        }
 
-    fn read_all(file: &File, cache: &mut PageCache) -> usize {
-        let mut buffer = Vec::new();
-        let mut total = 0;
-        loop {
-            buffer.clear();
-            let len = cache.read(file.as_fd(), &mut buffer, 65_536, total as u64).unwrap();
-            if len == 0 {
-                cache.leave(file.as_fd());
-                return total;
-            }
-            total += len;
+        fn drop(&self, start: u64, len: NonZeroU64) {
+            self.dropped.borrow_mut().push(start..start + len.get());
         }
     }
 
+    /// What is dropped of a file of which this was cached before it was read from begin to end.
+    fn dropped(cached: Range<u64>) -> Vec<Range<u64>> {
+        let file = Fake { cached, dropped: RefCell::default() };
+        let mut cache = PageCache::of(&file, SIZE);
+        for position in (0..=SIZE).step_by(65_536) {
+            cache.reach(&file, position);
+        }
+        cache.end_stretch(&file);
+        file.dropped.into_inner()
+    }
+
+    fn steps(range: Range<u64>) -> Vec<Range<u64>> {
+        range.step_by(usize::try_from(STEP).unwrap()).map(|start| start..(start + STEP).min(SIZE)).collect()
+    }
+
     #[test]
-    fn cached_pages_stay_and_others_are_dropped() {
-        let Some(file) = cold_file() else {
+    fn what_a_read_brought_is_dropped_in_steps() {
+        assert_eq!(dropped(0..0), steps(0..SIZE));
+    }
+
+    #[test]
+    fn a_stretch_of_which_a_page_was_cached_stays() {
+        let others = [steps(0..STRETCH), steps(2 * STRETCH..SIZE)].concat();
+        assert_eq!(dropped(STRETCH..2 * STRETCH), others);
+        assert_eq!(dropped(STRETCH + MIB..STRETCH + MIB + 1), others);
+        assert_eq!(dropped(0..SIZE), []);
+    }
+
+    #[test]
+    fn a_stretch_that_is_jumped_over_is_left_alone() {
+        let file = Fake { cached: 0..0, dropped: RefCell::default() };
+        let mut cache = PageCache::of(&file, SIZE);
+        for position in [0, MIB, 2 * STRETCH, 2 * STRETCH + MIB] {
+            cache.reach(&file, position);
+        }
+        cache.end_stretch(&file);
+        assert_eq!(file.dropped.into_inner(), [0..STRETCH, 2 * STRETCH..3 * STRETCH]);
+    }
+
+    #[test]
+    fn the_kernel_drops_what_it_is_asked_to() {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(SIZE).unwrap();
+        file.sync_all().unwrap();
+        let ask_to_drop_all = || fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let resident = |file: &File| resident_pages(file.as_fd(), 0, SIZE).unwrap();
+        std::os::unix::fs::FileExt::read_exact_at(&file, &mut [0], 0).unwrap();
+        ask_to_drop_all();
+        if resident(&file) != 0 {
             return skip::test("this file system keeps pages that it is asked to drop");
-        };
-        let size = file.metadata().unwrap().len();
-        let mut buffer = vec![0; usize::try_from(STRETCH).unwrap()];
-        // The kernel would read ahead what nothing wants, and it would count as wanted.
-        fadvise(&file, 0, None, Advice::Random).unwrap();
-        file.read_exact_at(&mut buffer, STRETCH).unwrap();
-        fadvise(&file, 0, None, Advice::Normal).unwrap();
-        let before = resident(&file, 0, size);
-        assert_eq!((before, resident(&file, STRETCH, STRETCH)), (STRETCH / PAGE, STRETCH / PAGE));
-        let mut cache = PageCache::new(file.as_fd(), size);
-        assert_eq!(read_all(&file, &mut cache) as u64, size);
-        assert_eq!(resident(&file, STRETCH, STRETCH), STRETCH / PAGE, "{cache:?}");
-        let after = resident(&file, 0, size);
-        assert!(after <= before, "{after} pages instead of {before}, {cache:?}");
+        }
+        let mut cache = PageCache::new(file.as_fd(), SIZE);
+        let (mut buffer, mut total) = (Vec::new(), 0);
+        loop {
+            buffer.clear();
+            match cache.read(file.as_fd(), &mut buffer, 65_536, total).unwrap() as u64 {
+                0 => break,
+                len => total += len,
+            }
+        }
+        cache.leave(file.as_fd());
+        assert_eq!(total, SIZE);
+        let left = resident(&file);
+        assert!(left * 4096 < STEP, "{left} pages, {cache:?}");
     }
 }

@@ -99,7 +99,6 @@ fn is_resident(file: BorrowedFd<'_>, position: u64, size: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
     use std::os::fd::AsFd;
 
     use super::*;
@@ -129,8 +128,9 @@ mod tests {
 
     #[test]
     fn what_is_in_memory_is_not_asked_for() {
-        let file: File = tempfile::tempfile().unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 1 << 20], 0).unwrap();
+        // In memory for sure: a disk's page may be freed at any time.
+        let file = rustix::fs::memfd_create("data", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+        rustix::io::write(&file, &vec![7; 1 << 20]).unwrap();
         let mut ahead = ReadAhead::default();
         ahead.note(1 << 18, Duration::from_secs(1));
         ahead.judge(file.as_fd(), 1 << 18, 1 << 20);
