@@ -23,7 +23,6 @@ mod print;
 mod security;
 mod shared;
 mod status;
-mod sync;
 mod texts;
 
 use std::ffi::OsString;

@@ -20,7 +20,6 @@ mod jobs;
 mod manners;
 mod pipeline;
 mod plugins;
-mod sync;
 #[cfg(test)]
 mod tests;
 mod texts;

@@ -1,5 +1,5 @@
-//! The few system calls that need `unsafe`, each behind a safe function, and programs that run for
-//! a job. No policy.
+//! The few system calls that need `unsafe`, each behind a safe function, and programs and threads
+//! that run for a job. No policy.
 //!
 //! - `regex`: POSIX regular expressions of the C library, and what one costs before it is compiled;
 //! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for
@@ -7,6 +7,7 @@
 //! - `local_time`, `locale`: the C library's view of time zone and locale;
 //! - `memory`, `wiping`: the allocator; `memory_limit`: what the process can have;
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
+//! - `threads`: threads that hang in the kernel and are left behind; `sync`: what they are made of;
 //! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
@@ -23,6 +24,8 @@ pub mod priority;
 pub mod process;
 pub mod regex;
 mod resolver;
+pub mod sync;
+pub mod threads;
 pub mod waiting;
 pub mod wiping;
 

@@ -10,7 +10,6 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,13 +19,14 @@ use nix::sys::signal::{SigSet, Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
-/// How often a wait checks whether it is still wanted.
-const STEP: Duration = Duration::from_millis(100);
-/// The same in milliseconds, for the kernel.
-const STEP_MS: u16 = 100;
+use crate::threads::{self, GLANCE};
+
+/// [`GLANCE`] in milliseconds, for the kernel.
+const GLANCE_MS: u16 = 100;
 /// How long a program may take to end by itself after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
-/// The first pause between two looks at a program that is about to end; it doubles up to [`STEP`].
+/// The first pause between two looks at a program that is about to end; it doubles up to
+/// [`GLANCE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 
 /// Returns whether a wait is to go on.
@@ -78,7 +78,7 @@ impl<'w, R: Read + AsFd> Watched<'w, R> {
     /// Waits one step. Whether there is something to read, the end included.
     fn is_ready(&self) -> io::Result<bool> {
         let mut asked = [PollFd::new(self.inner.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut asked, PollTimeout::from(STEP_MS)) {
+        match poll(&mut asked, PollTimeout::from(GLANCE_MS)) {
             Ok(found) => Ok(found > 0),
             Err(Errno::EINTR) => Ok(false),
             Err(error) => Err(error.into()),
@@ -89,7 +89,7 @@ impl<'w, R: Read + AsFd> Watched<'w, R> {
 impl<R: Read + AsFd> Read for Watched<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            if self.looked.elapsed() >= STEP {
+            if self.looked.elapsed() >= GLANCE {
                 self.look()?;
             }
             if self.is_ready()? {
@@ -176,23 +176,10 @@ impl Program {
         group: Group,
         wanted: IsWanted<'_>,
     ) -> Result<Self, E> {
-        let (starts, started) = sync_channel(1);
-        let start = move || {
-            // Behind this, our copies of its ends of pipes are gone: with them there is no end to
-            // read.
-            let program = make().and_then(|mut command| Ok(Self::start(&mut command, group)?));
-            // Dropped if nobody waits for it.
-            let _unwanted = starts.send(program);
-        };
-        thread::Builder::new().name("starts".to_owned()).spawn(start)?;
-        loop {
-            match started.recv_timeout(STEP) {
-                Ok(program) => return program,
-                Err(RecvTimeoutError::Timeout) if wanted() => {}
-                Err(RecvTimeoutError::Timeout) => return Err(unwanted().into()),
-                Err(RecvTimeoutError::Disconnected) => return Err(io::Error::from(io::ErrorKind::BrokenPipe).into()),
-            }
-        }
+        // At its end, our copies of its ends of pipes are gone: with them there is no end to read.
+        let start = move || make().and_then(|mut command| Ok(Self::start(&mut command, group)?));
+        let started = threads::start("starts", start)?.end(wanted).ok_or_else(unwanted)?;
+        started.unwrap_or_else(|_panic| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
     }
 
     /// Its standard output, once, if it is piped.
@@ -230,7 +217,7 @@ impl Program {
                 return end(child, self.group).ok_or_else(unwanted);
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(STEP);
+            pause = (pause * 2).min(GLANCE);
         }
     }
 
@@ -277,7 +264,7 @@ fn ends_within(pid: Pid, limit: Duration) -> bool {
             return false;
         }
         thread::sleep(pause);
-        pause = (pause * 2).min(STEP);
+        pause = (pause * 2).min(GLANCE);
     }
     true
 }

@@ -1,10 +1,7 @@
-//! Threads of a restore, the queues between them, and the clock: those of the standard library and
-//! of `crossbeam-channel`. With the feature `models`, which only tests have, a scheduler decides
-//! which thread goes on (docs/testing.md, "Models").
+//! The queues between threads of a restore: those of `crossbeam-channel`. With the feature
+//! `models`, which only tests have, those of the model, as [`fd_os::sync`].
 
 #[cfg(not(feature = "models"))]
 pub(crate) use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
 #[cfg(feature = "models")]
-pub(crate) use models::{Instant, Receiver, RecvTimeoutError, Sender, bounded, thread, unbounded};
-#[cfg(not(feature = "models"))]
-pub(crate) use std::{thread, time::Instant};
+pub(crate) use models::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};

@@ -28,7 +28,6 @@ mod reach;
 mod root;
 mod settings;
 mod snapshots;
-mod sync;
 pub mod texts;
 mod walk;
 

@@ -42,7 +42,7 @@ fn a_cold_full_reads_no_byte_twice_from_the_disk() -> Result<()> {
     if read == 0 {
         return skip::test("this file system keeps pages that it is asked to drop");
     }
-    // Inodes and directories are read, too, and what the host freed of the program itself meanwhile.
+    // Inodes and directories are read, too, and what the host has freed of the program meanwhile.
     assert!((bytes..bytes + bytes / 10).contains(&read), "{read} of {bytes}: {}", job.log);
     Ok(())
 }

@@ -143,13 +143,8 @@ fn the_table_of_rooms_names_every_room() -> Outcome<()> {
 }
 
 /// How a thread gets its name, up to the name.
-const NAMED: [&str; 5] = [
-    "Builder::new().name(\"",
-    "Builder::new().name(format!(\"",
-    "OwnThread::start(\"",
-    "worker_pool::start(job, \"",
-    " start(job, \"",
-];
+const NAMED: [&str; 5] =
+    ["Builder::new().name(\"", "Builder::new().name(format!(\"", "start(job, \"", "start(\"", "start_helper(\""];
 
 /// Threads are named in debuggers and by the table of docs/architecture.md, which says what bounds
 /// them.

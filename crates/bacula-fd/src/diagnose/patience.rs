@@ -2,9 +2,10 @@
 //! thread of its own, which is left behind if there is no answer in time.
 
 use std::cell::Cell;
-use std::sync::mpsc;
-use std::time::Duration;
-use std::{io, thread};
+use std::io;
+use std::time::{Duration, Instant};
+
+use fd_os::threads::start;
 
 use crate::diagnose::texts;
 
@@ -31,23 +32,19 @@ impl Patience {
     /// [`io::ErrorKind::TimedOut`]: there was no answer in time. Otherwise the system has no
     /// thread, or the question has panicked.
     pub(super) fn ask<T: Send + 'static>(&self, question: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-        let (sender, receiver) = mpsc::channel();
         let work = move || {
             // It may be a key that is read.
             fd_os::wiping::wipe_what_this_thread_frees();
-            // The receiver may have given up.
-            let _late = sender.send(question());
+            question()
         };
-        thread::Builder::new().name("question".to_owned()).spawn(work)?;
-        let time = self.next.get();
-        receiver.recv_timeout(time).map_err(|error| match error {
-            mpsc::RecvTimeoutError::Timeout => {
-                self.next.set(time.min(AFTERWARDS));
-                self.is_lost.set(true);
-                io::Error::new(io::ErrorKind::TimedOut, texts::STORAGE_HANGS)
-            }
-            mpsc::RecvTimeoutError::Disconnected => io::Error::other(texts::NO_ANSWER),
-        })
+        let question = start("question", work)?;
+        let (time, asked) = (self.next.get(), Instant::now());
+        let Some(answer) = question.end(|| asked.elapsed() < time) else {
+            self.next.set(time.min(AFTERWARDS));
+            self.is_lost.set(true);
+            return Err(io::Error::new(io::ErrorKind::TimedOut, texts::STORAGE_HANGS));
+        };
+        answer.map_err(|_panic| io::Error::other(texts::NO_ANSWER))
     }
 
     /// The same for a question whose answer may be the system's error.
@@ -70,6 +67,8 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
 
     #[test]

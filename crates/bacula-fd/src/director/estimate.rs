@@ -8,6 +8,7 @@ use fd_backup::{AccurateLevel, AccurateList, EstimatePlan, EstimateTotals};
 use fd_config::Messages;
 use fd_fileset::FileSet;
 use fd_messages::{JobLog, MessageType};
+use fd_os::threads::GLANCE;
 use fd_plugins::{JobFacts, NoFacts};
 use fd_session::JobStatus;
 use fd_session::command::{BackupLevel, EstimateOrder};
@@ -15,7 +16,7 @@ use fd_transport::{ChannelError, IDLE_LIMIT, Received};
 use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
-use crate::job::own_thread::{GLANCE, Nothing, OwnThread};
+use crate::job::own_thread::{Nothing, OwnThread};
 use crate::texts;
 
 /// Lines that may wait for the Director.

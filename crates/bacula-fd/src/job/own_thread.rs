@@ -6,39 +6,23 @@
 
 use std::any::Any;
 use std::io;
-use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use fd_messages::MessageType;
 use fd_os::process::IsWanted;
+use fd_os::sync::Instant;
+use fd_os::threads::{Thread, start};
 
 use crate::shared::job::Job;
-
-use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::sync::thread::{Builder, JoinHandle};
-use crate::sync::{Instant, Mutex, MutexGuard};
 use crate::texts;
 
 /// How long a canceled job waits for its thread.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is asked meanwhile whether the job is canceled.
-pub(crate) const GLANCE: Duration = Duration::from_millis(200);
-/// The most threads that are left behind at a time. With so many a canceled job waits.
-const MOST_LEFT: usize = 256;
-
-/// Threads of all jobs that were left behind and have not ended.
-static LEFT: AtomicUsize = AtomicUsize::new(0);
 
 /// See the module.
 pub(crate) struct OwnThread<T> {
-    handle: JoinHandle<T>,
-    stage: Arc<Mutex<Stage>>,
-    /// Disconnected at its end.
-    end: Receiver<()>,
+    thread: Thread<T>,
     unwanted: Option<Instant>,
-    /// Where it is counted when it is left behind.
-    left: &'static AtomicUsize,
 }
 
 /// Why a thread has nothing to show.
@@ -85,50 +69,28 @@ pub(crate) fn ask_storage<T: Send + 'static>(
     OwnThread::start("asks storage".to_owned(), work)?.wait(job, wanted)
 }
 
-/// How far a thread is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Stage {
-    Waited,
-    Left,
-    Ended,
-}
-
 impl<T: Send + 'static> OwnThread<T> {
     /// Starts it.
     ///
     /// # Errors
     /// The system has no thread for it.
     pub(crate) fn start(name: String, work: impl FnOnce() -> T + Send + 'static) -> Result<Self, Nothing> {
-        Self::start_counted(name, &LEFT, work)
-    }
-
-    fn start_counted(
-        name: String,
-        left: &'static AtomicUsize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<Self, Nothing> {
-        let stage = Arc::new(Mutex::new(Stage::Waited));
-        let (open, end) = bounded(0);
-        let ending = Ending { stage: Arc::clone(&stage), left, _open: open };
-        let handle = Builder::new().name(name).spawn(move || {
-            let _ending = ending;
-            work()
-        });
-        let handle = handle.map_err(|error| Nothing::no_thread(&error))?;
-        Ok(Self { handle, stage, end, unwanted: None, left })
+        let thread = start(name, work).map_err(|error| Nothing::no_thread(&error))?;
+        Ok(Self { thread, unwanted: None })
     }
 
     /// Waits for its end, unless it hangs and is not wanted any more.
     ///
     /// # Errors
     /// It is left behind, or has panicked.
-    pub(crate) fn wait(mut self, job: &Job, wanted: IsWanted<'_>) -> Result<T, Nothing> {
-        while self.end.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
-            if !wanted() && self.is_left_if_unwanted(Instant::now(), job, || false) {
-                return Err(Nothing::Left);
-            }
-        }
-        self.join()
+    pub(crate) fn wait(self, job: &Job, wanted: IsWanted<'_>) -> Result<T, Nothing> {
+        let Self { thread, mut unwanted } = self;
+        let ended = thread.end(|| wanted() || !has_waited_enough(&mut unwanted, Instant::now(), job, || false));
+        let Some(ended) = ended else {
+            job.cancel.abandon();
+            return Err(Nothing::Left);
+        };
+        ended.map_err(|panic| Nothing::panicked(&*panic))
     }
 
     /// Waits for its end.
@@ -136,65 +98,42 @@ impl<T: Send + 'static> OwnThread<T> {
     /// # Errors
     /// It has panicked.
     pub(crate) fn join(self) -> Result<T, Nothing> {
-        self.handle.join().map_err(|panic| Nothing::panicked(&*panic))
+        self.thread.join().map_err(|panic| Nothing::panicked(&*panic))
     }
 
-    /// To be asked every [`GLANCE`]: leaves the thread behind if its job was canceled two seconds
+    /// To be asked ten times a second: leaves the thread behind if its job was canceled two seconds
     /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
     /// ours. `true`: it is left, and must not be joined.
     pub(crate) fn is_left(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        job.cancel.is_cancelled() && self.is_left_if_unwanted(Instant::now(), job, is_in_plugin)
+        job.cancel.is_cancelled() && self.is_left_at(Instant::now(), job, is_in_plugin)
     }
 
-    fn is_left_if_unwanted(&mut self, now: Instant, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        let unwanted = *self.unwanted.get_or_insert(now);
-        if now.saturating_duration_since(unwanted) < GRACE {
-            return false;
-        }
-        if job.is_asking() || is_in_plugin() {
-            self.unwanted = None;
-            return false;
-        }
-        let mut stage = lock(&self.stage);
-        if *stage == Stage::Waited && may_leave_one(self.left) {
-            *stage = Stage::Left;
+    fn is_left_at(&mut self, now: Instant, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
+        let is_left = has_waited_enough(&mut self.unwanted, now, job, is_in_plugin) && self.thread.leave();
+        if is_left {
             job.cancel.abandon();
         }
-        *stage == Stage::Left
+        is_left
     }
 }
 
-/// Counts one more that is left behind, if there may be one.
-fn may_leave_one(left: &AtomicUsize) -> bool {
-    let more = |left| (left < MOST_LEFT).then_some(left + 1);
-    left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-}
-
-/// Notes the end of the thread, also if it panics.
-struct Ending {
-    stage: Arc<Mutex<Stage>>,
-    left: &'static AtomicUsize,
-    /// Disconnects [`OwnThread::end`].
-    _open: Sender<()>,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        let mut stage = lock(&self.stage);
-        if *stage == Stage::Left {
-            self.left.fetch_sub(1, Ordering::Relaxed);
-        }
-        *stage = Stage::Ended;
+/// Whether a thread that is not wanted any more has had the time to end.
+fn has_waited_enough(
+    unwanted: &mut Option<Instant>,
+    now: Instant,
+    job: &Job,
+    is_in_plugin: impl FnOnce() -> bool,
+) -> bool {
+    let since = *unwanted.get_or_insert(now);
+    if now.saturating_duration_since(since) < GRACE {
+        return false;
     }
+    let waits_for_us = job.is_asking() || is_in_plugin();
+    if waits_for_us {
+        *unwanted = None;
+    }
+    !waits_for_us
 }
-
-fn lock(stage: &Mutex<Stage>) -> MutexGuard<'_, Stage> {
-    stage.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-#[cfg(feature = "models")]
-mod models;
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +141,7 @@ mod tests {
 
     use super::*;
     use crate::shared::job::Identity;
-    use crate::sync::thread;
+    use fd_os::sync::thread;
 
     #[test]
     fn an_answer_or_a_panic_reaches_who_asked() {
@@ -215,23 +154,21 @@ mod tests {
 
     #[test]
     fn only_a_canceled_thread_that_hangs_is_left_behind() {
-        static LEFT: AtomicUsize = AtomicUsize::new(0);
         let (answer, storage) = bounded::<()>(0);
         let job = Job::new(Identity::default(), 0);
-        let mut thread = OwnThread::start_counted("hangs".to_owned(), &LEFT, move || storage.recv()).unwrap();
+        let mut thread = OwnThread::start("hangs".to_owned(), move || storage.recv()).unwrap();
         assert!(!thread.is_left(&job, || false));
         assert!(thread.unwanted.is_none(), "its job is not canceled");
         job.cancel.cancel();
         let canceled = Instant::now();
-        let mut is_left = |after| thread.is_left_if_unwanted(canceled + after, &job, || false);
+        let mut is_left = |after| thread.is_left_at(canceled + after, &job, || false);
         assert!(!is_left(Duration::ZERO));
-        assert!(!is_left(GRACE.saturating_sub(Duration::from_nanos(1))) && LEFT.load(Ordering::Relaxed) == 0);
+        assert!(!is_left(GRACE.saturating_sub(Duration::from_nanos(1))));
+        assert!(!job.cancel.is_abandoned());
         assert!(is_left(GRACE));
         assert!(job.cancel.is_abandoned());
-        assert_eq!(LEFT.load(Ordering::Relaxed), 1);
         answer.send(()).unwrap();
         assert_eq!(thread.join().unwrap(), Ok(()));
-        assert_eq!(LEFT.load(Ordering::Relaxed), 0);
     }
 
     #[test]
@@ -239,12 +176,12 @@ mod tests {
         let job = Job::new(Identity::default(), 0);
         job.cancel.cancel();
         let mut thread = OwnThread::start("ends".to_owned(), || 7).unwrap();
-        while !thread.handle.is_finished() {
+        while !thread.thread.has_ended() {
             thread::yield_now();
         }
         let canceled = Instant::now();
         for (after, is_in_plugin) in [(Duration::ZERO, true), (GRACE, true), (GRACE, false), (GRACE * 2, false)] {
-            assert!(!thread.is_left_if_unwanted(canceled + after, &job, || is_in_plugin), "{after:?}");
+            assert!(!thread.is_left_at(canceled + after, &job, || is_in_plugin), "{after:?}");
         }
         assert_eq!(thread.join().unwrap(), 7);
         assert!(!job.cancel.is_abandoned());

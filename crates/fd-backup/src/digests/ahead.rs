@@ -28,7 +28,7 @@ use fd_walk::{Entry, Identity};
 
 use crate::file::source::Source;
 use crate::pipeline::idle;
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use fd_os::sync::{Condvar, Mutex, MutexGuard};
 
 /// With fewer files, the workers are as fast.
 const WORTH_IT: usize = 3;

@@ -17,8 +17,8 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::sender::Sender;
 use crate::pipeline::threads::Joined;
 use crate::pipeline::worker_pool;
-use crate::sync::{Mutex, MutexGuard};
 use crate::texts;
+use fd_os::sync::{Mutex, MutexGuard};
 
 /// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
 /// the final end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
@@ -85,7 +85,7 @@ fn run_to_end(
         let summary = walk(&job_of_walker);
         *lock(&walked) = Some(summary);
     };
-    worker_pool::start(job, "walker", work).map_err(no_thread)?;
+    worker_pool::start(job, "walker", false, work).map_err(no_thread)?;
     let sent = sender.send_all(job);
     job.exchange.stop();
     if sent.is_err() && job.is_in_plugin() {

@@ -11,7 +11,7 @@ use {
     std::sync::{Arc, atomic::AtomicBool},
 };
 
-use crate::sync::thread;
+use fd_os::sync::thread;
 
 /// See the module.
 #[derive(Debug)]

@@ -10,8 +10,8 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::sync::Mutex;
-use crate::sync::atomic::{AtomicUsize, Ordering};
+use fd_os::sync::Mutex;
+use fd_os::sync::atomic::{AtomicUsize, Ordering};
 
 /// Waits below this, all in all, are too few to conclude anything.
 const EVIDENCE: f64 = 0.02;

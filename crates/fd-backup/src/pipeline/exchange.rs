@@ -23,8 +23,8 @@ use fd_messages::{CancelToken, Stage, StageTimes};
 
 use crate::pipeline::idle;
 use crate::pipeline::piece::Piece;
-use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use fd_os::sync::atomic::{AtomicBool, Ordering};
+use fd_os::sync::{Condvar, Mutex, MutexGuard};
 
 /// How often a sender without pieces checks whether the job is canceled: all workers may wait for
 /// storage that does not answer.
@@ -239,9 +239,10 @@ impl<B> Exchange<B> {
         Ok(())
     }
 
-    /// Whether one more worker, of `allowed` ones, is to be started. It counts as idle until it
-    /// arrives. Beyond the `base` of the limits, only if it would not wait for the sender.
-    pub(crate) fn hire(&self, allowed: usize) -> bool {
+    /// Counts one more worker, of `allowed` ones, if one is to be started, and returns how many
+    /// there are then. It counts as idle until it arrives. Beyond the `base` of the limits, only if
+    /// it would not wait for the sender.
+    pub(crate) fn hire(&self, allowed: usize) -> Option<usize> {
         let mut state = self.lock();
         let enough = if state.workers == 0 { 1 } else { WORTH_ANOTHER };
         let has_memory = state.workers < self.limits.base || state.memory_waiters == 0;
@@ -254,7 +255,7 @@ impl<B> Exchange<B> {
             state.most_workers = state.most_workers.max(state.workers);
             state.idle_workers += 1;
         }
-        hires
+        hires.then_some(state.workers)
     }
 
     /// Walker: works itself from now on, if there are fewer workers than these.

@@ -22,7 +22,7 @@ use crate::pipeline::pace::Pace;
 use crate::pipeline::threads::{Joined, Threads};
 use crate::plugins::changes::LateChanges;
 use crate::plugins::host::{BackupHost, Surroundings, Way};
-use crate::sync::Mutex;
+use fd_os::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.
 const PIECE_LEN: usize = 512 << 10;
@@ -31,9 +31,6 @@ const FEW_PIECES: usize = 12;
 /// How many batches may wait for a worker: enough to give a large file company when digests are
 /// computed ahead, few enough to need hardly any memory.
 const QUEUE: usize = 64;
-
-/// With so many threads left behind, jobs start no more workers than the processor needs.
-const MANY_LEFT: usize = 256;
 
 /// Why a job has no workers.
 pub(crate) enum Failure {
@@ -96,7 +93,7 @@ impl Job {
         let (few, base) = (FEW_PIECES.max(2 * workers), workers.min(depth));
         let limits = Limits { pieces, few, base, piece_len: capacity, queue: QUEUE };
         // More workers would only wait for pieces.
-        let most = if Threads::left_behind() < MANY_LEFT { depth.min(limits.pieces.max(workers)) } else { workers };
+        let most = depth.min(limits.pieces.max(workers));
         let wanted: Vec<MessageType> = MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect();
         Ok(Self {
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),

@@ -25,12 +25,12 @@ pub(crate) fn open(job: &Arc<Job>) {
 
 /// Starts workers for batches that wait, if that pays.
 pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
-    while job.exchange.hire(job.depth.allowed()) {
+    while let Some(workers) = job.exchange.hire(job.depth.allowed()) {
         let work = |job: &Job| {
             job.exchange.worker_arrived();
             work(job);
         };
-        if let Err(error) = start(job, "worker", work) {
+        if let Err(error) = start(job, "worker", workers > job.depth.base(), work) {
             let present = job.exchange.no_worker();
             if present == 0 {
                 job.fail(Failure::Thread(error));
@@ -53,7 +53,7 @@ pub(crate) fn start_digests_ahead(job: &Arc<Job>) {
         let is_stopped = || job.is_stopped();
         ahead.run(&is_stopped, || pace.step(&is_stopped));
     };
-    if let Err(_the_workers_do_it) = start(job, "digests", work) {
+    if let Err(_the_workers_do_it) = start(job, "digests", false, work) {
         ahead.no_thread();
     }
 }
@@ -72,10 +72,16 @@ fn work(job: &Job) {
     }
 }
 
-/// Starts a thread of the job. If it panics, it stops the others.
-pub(crate) fn start(job: &Arc<Job>, name: &str, work: impl FnOnce(&Job) + Send + 'static) -> io::Result<()> {
+/// Starts a thread of the job, or one that only helps its workers. If it panics, it stops the
+/// others.
+pub(crate) fn start(
+    job: &Arc<Job>,
+    name: &str,
+    is_helper: bool,
+    work: impl FnOnce(&Job) + Send + 'static,
+) -> io::Result<()> {
     let job_of_thread = Arc::clone(job);
-    job.threads.start(name, move || {
+    job.threads.start(name, is_helper, move || {
         let job = job_of_thread;
         let _taking_part = job.times.take_part();
         let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(true));

@@ -13,8 +13,8 @@ use fd_walk::LookupDepth;
 
 use super::support::{Bed, Collector, Log, noise};
 use crate::jobs::schedule::{Schedule, Then};
-use crate::sync::thread;
 use crate::{BackupError, BackupPlan};
+use fd_os::sync::thread;
 
 /// A step of the clock, as long as the shortest wait that it ends.
 const STEP: Duration = Duration::from_millis(100);

@@ -106,6 +106,6 @@ fn a_wait_ends_when_it_is_not_wanted() {
 #[test]
 fn patience_for_the_first_byte_ends() {
     let (reader, _writer) = io::pipe().unwrap();
-    let mut watched = Watched::new(reader, &|| true).with_patience(STEP);
+    let mut watched = Watched::new(reader, &|| true).with_patience(GLANCE);
     assert_eq!(watched.read(&mut [0]).unwrap_err().raw_os_error(), Some(Errno::ETIMEDOUT as i32));
 }

@@ -5,8 +5,8 @@
 use fd_crypto::{DigestSet, Digesters};
 use fd_records::{DigestKind, DigestValue};
 
-use crate::sync::thread::Builder;
 use crate::sync::{Receiver, Sender, bounded};
+use fd_os::sync::thread::Builder;
 
 /// From this length on the thread makes the digests.
 const LONG: u64 = 512 << 10;

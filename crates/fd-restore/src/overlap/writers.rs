@@ -1,43 +1,21 @@
 //! The threads that make files.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fd_messages::CancelToken;
 use fd_metadata::UsualOwner;
+use fd_os::sync::Instant;
+use fd_os::threads::{GLANCE, Thread, start_helper};
 
 use super::task::{Answer, Task};
-use crate::sync::thread::{Builder, JoinHandle};
-use crate::sync::{Instant, Receiver, RecvTimeoutError, Sender, unbounded};
-
-/// How often a job that waits for its threads checks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(100);
+use crate::sync::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 /// How long a cancelled job waits for files that its threads have begun. Its own thread is waited
 /// for twice as long.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The most such threads of all jobs, also those that hang and were left by their job.
-const MOST_OF_ALL: usize = 1024;
-
-/// How many there are.
-static ALL: AtomicUsize = AtomicUsize::new(0);
-
-/// One of them.
-struct OneOfAll;
-
-impl OneOfAll {
-    fn new() -> Option<Self> {
-        let one = Self;
-        (ALL.fetch_add(1, Ordering::Relaxed) < MOST_OF_ALL).then_some(one)
-    }
-}
-
-impl Drop for OneOfAll {
-    fn drop(&mut self) {
-        ALL.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+/// Bytes of a thread's stack.
+const STACK: usize = 256 * 1024;
 
 /// The threads, which are started when there is work for them, and end when this is dropped.
 pub(crate) struct Writers {
@@ -47,7 +25,7 @@ pub(crate) struct Writers {
     waiting: Receiver<(usize, Task)>,
     answer: Sender<(usize, Answer)>,
     answers: Receiver<(usize, Answer)>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<Thread<()>>,
     /// A thread hangs in a call, and nobody waits for it any more.
     is_given_up: bool,
 }
@@ -79,7 +57,7 @@ impl Writers {
         }
         let mut cancelled_at = None;
         while open > 0 {
-            match self.answers.recv_timeout(LOOK) {
+            match self.answers.recv_timeout(GLANCE) {
                 Ok((number, answer)) => {
                     open -= 1;
                     if let Some(place) = answers.get_mut(number) {
@@ -110,16 +88,14 @@ impl Writers {
     fn start(&mut self, count: usize) {
         while self.threads.len() < count {
             let (orders, answer) = (self.waiting.clone(), self.answer.clone());
-            let Some(one) = OneOfAll::new() else { return };
-            let work = move || work(&orders, &answer, &one);
-            let Ok(thread) = Builder::new().name("writer".to_owned()).spawn(work) else { return };
+            let Ok(thread) = start_helper("writer", STACK, move || work(&orders, &answer)) else { return };
             self.threads.push(thread);
         }
     }
 
     /// A panic of a thread is one of the job: the answer would never come.
     fn pass_panic_on(&mut self) {
-        if let Some(ended) = self.threads.iter().position(JoinHandle::is_finished)
+        if let Some(ended) = self.threads.iter().position(Thread::has_ended)
             && let Err(panic) = self.threads.swap_remove(ended).join()
         {
             std::panic::resume_unwind(panic);
@@ -139,7 +115,7 @@ impl Drop for Writers {
     }
 }
 
-fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer)>, _one: &OneOfAll) {
+fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer)>) {
     let mut usual = UsualOwner::default();
     for (number, task) in orders {
         let answer = task.carry_out(&mut usual);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::calls::Name;
 use crate::attributes::Found;
 use crate::directory::Rest;
-use crate::sync::Instant;
+use fd_os::sync::Instant;
 
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
 /// side by side.

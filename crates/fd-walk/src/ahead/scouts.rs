@@ -2,7 +2,6 @@
 //! holds in a call is left behind when the walk ends.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -14,16 +13,13 @@ use super::calls::{Buffer, Calls};
 use super::depth::Taken;
 use super::folder::{Answer, FolderId};
 use crate::settings::WalkEnd;
-use crate::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
+use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
+use fd_os::threads::{GLANCE, Thread, start_helper};
 
-/// So many such threads run in the daemon, with those that the kernel holds.
-const MOST_OF_ALL: usize = 1024;
 /// Bytes of a thread's stack.
 const STACK: usize = 256 * 1024;
 /// So long the end of a walk waits for its threads.
 const GRACE: Duration = Duration::from_secs(1);
-/// How often a walk that waits asks whether its job was canceled.
-const POLL: Duration = Duration::from_millis(100);
 
 /// What the walk's own thread decides while it waits.
 pub(crate) trait Attend {
@@ -38,8 +34,6 @@ pub(crate) trait Attend {
     fn marker(&self, path: &[u8]) -> Option<Vec<u8>>;
 }
 
-static OF_ALL: AtomicUsize = AtomicUsize::new(0);
-
 struct Shared {
     board: Mutex<Board>,
     for_scouts: Condvar,
@@ -49,9 +43,7 @@ struct Shared {
 
 struct Board {
     agenda: Agenda,
-    /// Threads that have not ended.
-    running: usize,
-    /// Those of them that wait for a task.
+    /// Threads that wait for a task.
     resting: usize,
     has_ended: bool,
 }
@@ -71,32 +63,25 @@ impl Shared {
 /// See the module. The walk owns it.
 pub(crate) struct Scouts {
     shared: Arc<Shared>,
-    started: usize,
+    threads: Vec<Thread<()>>,
 }
 
 impl Scouts {
     pub(crate) fn new(calls: Arc<dyn Calls>, reads_links: bool) -> Self {
-        let board = Board { agenda: Agenda::new(reads_links), running: 0, resting: 0, has_ended: false };
+        let board = Board { agenda: Agenda::new(reads_links), resting: 0, has_ended: false };
         let (for_scouts, for_walk) = (Condvar::new(), Condvar::new());
-        Self { shared: Arc::new(Shared { board: Mutex::new(board), for_scouts, for_walk, calls }), started: 0 }
+        Self { shared: Arc::new(Shared { board: Mutex::new(board), for_scouts, for_walk, calls }), threads: Vec::new() }
     }
 
     /// Starts threads until there are so many, and returns how many there are.
     pub(crate) fn grow(&mut self, threads: usize) -> usize {
-        while self.started < threads {
-            let Some(place) = Running::new(&self.shared) else { break };
-            let shared = Arc::clone(&self.shared);
-            let run = move || {
-                let _place = place;
-                run(&shared);
-            };
+        while self.threads.len() < threads {
+            let shared = PanicIsSeen(Arc::clone(&self.shared));
             // If one can't be started, the next one probably can't, either.
-            if thread::Builder::new().name("scout".to_owned()).stack_size(STACK).spawn(run).is_err() {
-                break;
-            }
-            self.started += 1;
+            let Ok(thread) = start_helper("scout", STACK, move || run(&shared.0)) else { break };
+            self.threads.push(thread);
         }
-        self.started
+        self.threads.len()
     }
 
     /// Uses the agenda.
@@ -141,7 +126,7 @@ impl Scouts {
             since.get_or_insert_with(Instant::now);
             if candidate.is_none() {
                 board.agenda.waits(Some(folder));
-                let waited = self.shared.for_walk.wait_timeout(board, POLL);
+                let waited = self.shared.for_walk.wait_timeout(board, GLANCE);
                 let (woken, time) = waited.unwrap_or_else(PoisonError::into_inner);
                 board = woken;
                 board.agenda.waits(None);
@@ -160,43 +145,22 @@ impl Drop for Scouts {
         board.has_ended = true;
         board.agenda.clear();
         self.shared.for_scouts.notify_all();
+        drop(board);
         let until = Instant::now() + GRACE;
-        while board.running > 0 {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            let waited = self.shared.for_walk.wait_timeout(board, left);
-            board = waited.unwrap_or_else(PoisonError::into_inner).0;
+        for thread in self.threads.drain(..) {
+            let _ended = thread.end(|| Instant::now() < until);
         }
     }
 }
 
-/// The place of a running thread, among those of its walk and of the daemon.
-struct Running(Arc<Shared>);
+/// What a thread shares with the walk, which goes on by itself if the thread panics.
+struct PanicIsSeen(Arc<Shared>);
 
-impl Running {
-    fn new(shared: &Arc<Shared>) -> Option<Self> {
-        let counted = OF_ALL.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |running| {
-            (running < MOST_OF_ALL).then_some(running + 1)
-        });
-        counted.ok()?;
-        shared.board().running += 1;
-        Some(Self(Arc::clone(shared)))
-    }
-}
-
-impl Drop for Running {
+impl Drop for PanicIsSeen {
     fn drop(&mut self) {
-        OF_ALL.fetch_sub(1, Ordering::Relaxed);
-        let mut board = self.0.board();
-        board.running = board.running.saturating_sub(1);
         if thread::panicking() {
-            // The walk goes on by itself, and reports the directories in which it can't.
-            board.agenda.clear();
-            self.0.for_walk.notify_all();
-        }
-        if board.has_ended && board.running == 0 {
+            // The walk reports the directories in which it can't go on.
+            self.0.board().agenda.clear();
             self.0.for_walk.notify_all();
         }
     }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::entry::{Entry, cargo};
 
 /// The entries that have models.
-const MODELS: [&str; 4] = ["fd-walk", "fd-backup", "fd-restore", "bacula-fd/bacula-fd"];
+const MODELS: [&str; 4] = ["fd-os", "fd-walk", "fd-backup", "fd-restore"];
 
 /// Builds the test programs that these arguments of `cargo test` name.
 pub(crate) fn programs(arguments: &[String]) -> Result<Vec<Entry>> {
@@ -32,9 +32,9 @@ pub(crate) fn programs(arguments: &[String]) -> Result<Vec<Entry>> {
 
 /// The models: the same crates, built once more with their locks and threads exchanged.
 pub(crate) fn models() -> Result<Vec<Entry>> {
-    let features = MODELS.map(|name| format!("{}/models", name.split('/').next().unwrap_or(name))).join(",");
+    let features = MODELS.map(|name| format!("{name}/models")).join(",");
     // Of the whole workspace, as ever: what has no models is there already.
-    let arguments = ["--workspace", "--features", &features, "--lib", "--bin", "bacula-fd"].map(str::to_owned);
+    let arguments = ["--workspace", "--features", &features, "--lib"].map(str::to_owned);
     let with_models = |entry: &Entry| MODELS.contains(&entry.name.as_str());
     Ok(programs(&arguments)?.into_iter().filter(with_models).map(Entry::models).collect())
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex as Ground;
 use ::models::{Count, explore, pass, pick};
 
 use super::*;
-use crate::sync::thread;
+use fd_os::sync::thread;
 
 /// What a batch of these models is: how many records it has, in how many pieces, and how.
 #[derive(Clone, Copy, Debug)]

@@ -208,12 +208,12 @@ fn memory_of_a_long_record_is_freed() {
 #[test]
 fn workers_come_for_batches_and_leave_when_there_are_too_many() {
     let exchange = exchange(8, 8);
-    assert!(!exchange.hire(9), "nothing to do");
+    assert_eq!(exchange.hire(9), None, "nothing to do");
     exchange.submit(1).unwrap();
-    assert!(exchange.hire(9) && !exchange.hire(9), "the first one is enough");
+    assert_eq!((exchange.hire(9), exchange.hire(9)), (Some(1), None), "the first one is enough");
     (2..=5).for_each(|batch| exchange.submit(batch).unwrap());
     let mut hired = 1;
-    while exchange.hire(3) {
+    while exchange.hire(3).is_some() {
         hired += 1;
     }
     assert_eq!((hired, exchange.workers(), exchange.most_workers()), (3, 3, 3));
@@ -222,7 +222,7 @@ fn workers_come_for_batches_and_leave_when_there_are_too_many() {
     assert!(exchange.take_batch(1).is_none() && exchange.take_batch(0).is_some(), "and never the last one");
     assert_eq!((exchange.workers(), exchange.most_workers()), (1, 3));
     assert!(!exchange.join_workers(1) && exchange.join_workers(2));
-    assert!(exchange.hire(9));
+    assert!(exchange.hire(9).is_some());
     assert_eq!(exchange.no_worker(), 2);
 }
 
@@ -237,7 +237,7 @@ fn no_more_workers_than_usual_come_while_memory_is_short() {
         while exchange.lock().memory_waiters == 0 {
             thread::yield_now();
         }
-        assert!(exchange.hire(9) && exchange.hire(9) && !exchange.hire(9));
+        assert_eq!([exchange.hire(9), exchange.hire(9), exchange.hire(9)], [Some(1), Some(2), None]);
         exchange.stop();
     });
     drop(held);

@@ -44,7 +44,7 @@ fn digests_are_those_of_the_data_or_there_are_none() {
         drop(streamed);
         // The thread ends when its channels are gone.
         while running() > 0 {
-            crate::sync::thread::yield_now();
+            fd_os::sync::thread::yield_now();
         }
     });
 }

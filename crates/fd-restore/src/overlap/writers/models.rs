@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use ::models::{Count, allow_threads, at_step, explore, pass, pick, running};
 use fd_records::Stat;
@@ -15,7 +16,7 @@ use nix::sys::stat::fstatat;
 
 use super::*;
 use crate::output_file::Identity;
-use crate::sync::thread;
+use fd_os::sync::thread;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
@@ -92,7 +93,7 @@ fn check(top: &Path, fate: Fate) {
     let ticks = Arc::new(std::sync::atomic::AtomicBool::new(!matches!(fate, Fate::Nothing | Fate::NoThread)));
     let clock = Arc::clone(&ticks);
     // The threads of a job that is only canceled are given up if they hang, not if they are slow.
-    let step = if fate == Fate::Cancel { LOOK / 100 } else { LOOK };
+    let step = if fate == Fate::Cancel { GLANCE / 100 } else { GLANCE };
     let clock = thread::spawn(move || {
         while clock.load(Ordering::Relaxed) {
             pass(step);

@@ -4,7 +4,7 @@ use fd_records::Stat;
 
 use super::*;
 use crate::attributes::Nanoseconds;
-use crate::sync::Instant;
+use fd_os::sync::Instant;
 
 fn descriptor() -> OwnedFd {
     std::fs::File::open("/dev/null").unwrap().into()

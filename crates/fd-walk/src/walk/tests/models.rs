@@ -3,7 +3,7 @@
 use ::models::{Count, allow_threads, explore, pass, pick, running};
 
 use super::*;
-use crate::sync::thread;
+use fd_os::sync::thread;
 
 /// Longer than what was found stays fresh.
 const LONG: Duration = Duration::from_secs(11);
