@@ -2,7 +2,4 @@
 
 pub(crate) mod backup;
 pub(crate) mod estimate;
-pub(crate) mod plan;
-#[cfg(test)]
-pub(crate) mod schedule;
 pub(crate) mod verify_disk;

@@ -4,20 +4,17 @@
 //! - `option`: a file of the walk that the plugin of its Options may save.
 //! - `file`: a file that is being saved; `record`: the records of a file or object; `data`: its
 //!   data.
-//! - `host`: what plugins may ask and change meanwhile; `changes`: their changes of the FileSet.
 //! - `guest`: a plugin and its host together, for calls.
 //! - `estimate`: the files of a command in an estimate.
 //! - `check`: whether a file that was not found still exists.
 //! - `missing`: messages about plugins that are not there; `names`: names that no file may have.
 
-pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod command;
 pub(crate) mod data;
 pub(crate) mod estimate;
 pub(crate) mod file;
 pub(crate) mod guest;
-pub(crate) mod host;
 pub(crate) mod missing;
 pub(crate) mod names;
 pub(crate) mod option;

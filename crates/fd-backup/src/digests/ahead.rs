@@ -26,8 +26,8 @@ use fd_os::page_cache::is_nearly_resident;
 use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, Identity};
 
-use crate::file::source::Source;
-use crate::pipeline::idle;
+use crate::exchange::idle;
+use crate::source::Source;
 use fd_os::sync::{Condvar, Mutex, MutexGuard};
 
 /// With fewer files, the workers are as fast.

@@ -11,7 +11,7 @@ use fd_crypto::DigestBatch;
 use fd_records::DigestKind;
 
 use crate::digests::protect::Signing;
-use crate::pipeline::halt::Halt;
+use crate::exchange::halt::Halt;
 
 /// The places of a file's digests in the frames of the present piece.
 #[derive(Clone, Copy, Default)]

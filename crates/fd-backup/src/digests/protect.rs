@@ -11,7 +11,8 @@ use fd_crypto::{DigestError, Digester};
 use fd_records::{ContentCipher, DigestKind, DigestValue, FileType};
 
 use crate::digests::signature_file::SignatureFile;
-use crate::file::kinds::is_digested;
+use crate::exchange::halt::ProtectionError;
+use crate::source::kinds::is_digested;
 use crate::texts;
 
 /// The PKI directives of the configuration.
@@ -23,15 +24,6 @@ pub struct Protection {
     pub digest: DigestKind,
     /// `PKI Cipher` where `PKI Encryption` is on.
     pub encryption: Option<ContentCipher>,
-}
-
-/// Why data can't be protected, as messages.
-#[derive(Debug)]
-pub(crate) struct ProtectionError {
-    /// The errors of OpenSSL, as messages.
-    pub(crate) errors: Vec<Vec<u8>>,
-    /// The message that ends the job.
-    pub(crate) fatal: Vec<u8>,
 }
 
 impl ProtectionError {

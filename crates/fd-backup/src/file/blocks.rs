@@ -5,8 +5,8 @@
 use fd_records::{DataLayout, FileType, Stat};
 use rustix::io::Errno;
 
-use crate::file::source::Source;
-use crate::pipeline::exchange::Stopped;
+use crate::exchange::Stopped;
+use crate::source::Source;
 
 /// Takes blocks of a file.
 pub(crate) trait Intake<E> {

@@ -10,10 +10,10 @@ use fd_walk::{Entry, HardLink, Identity};
 use rustix::io::Errno;
 
 use crate::accurate::{AccurateList, OnEqualData, Token};
+use crate::exchange::Stopped;
+use crate::exchange::piece::Event;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
-use crate::file::source::{OpenLimits, Source, open_regular};
-use crate::pipeline::exchange::Stopped;
-use crate::pipeline::piece::Event;
+use crate::source::{OpenLimits, Source, open_regular};
 use crate::texts;
 
 /// What the comparison of its data decides about an entry.

@@ -8,9 +8,9 @@ use fd_compress::Compressor;
 use fd_crypto::pki::Encryptor;
 
 use crate::digests::streamed::StreamedDigests;
+use crate::exchange::halt::Halt;
 use crate::file::blocks::Intake;
 use crate::file::emit::Emitter;
-use crate::pipeline::halt::Halt;
 
 /// Takes blocks that are sent as they are.
 pub(crate) struct InPlace<'t, 'j, F> {

@@ -9,10 +9,10 @@ use fd_records::{DigestKind, DigestValue, Stream, stream_header};
 
 use crate::digests::batched::{Places, settle};
 use crate::digests::protect::Signing;
-use crate::pipeline::exchange::{Slot, Stopped};
-use crate::pipeline::halt::Halt;
-use crate::pipeline::job::Job;
-use crate::pipeline::piece::{Event, Piece};
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::{Event, Piece};
+use crate::exchange::{Slot, Stopped};
+use crate::shared::job::Job;
 
 /// While there are many workers, each keeps about so many bytes of data for batched digests.
 const KEPT_BY_MANY: usize = 256 << 10;

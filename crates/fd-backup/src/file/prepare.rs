@@ -15,14 +15,14 @@ use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
+use crate::exchange::Stopped;
+use crate::exchange::piece::Event;
 use crate::file::compare::{Comparer, Decision, Finding};
-use crate::file::kinds::is_read;
-use crate::file::source::open_regular;
-use crate::pipeline::batch::Item;
-use crate::pipeline::exchange::Stopped;
-use crate::pipeline::job::Job;
-use crate::pipeline::meter::Meter;
-use crate::pipeline::piece::Event;
+use crate::shared::batch::Item;
+use crate::shared::job::Job;
+use crate::shared::meter::Meter;
+use crate::source::kinds::is_read;
+use crate::source::open_regular;
 
 /// Number of open files, over all jobs, that are held until their turn.
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);

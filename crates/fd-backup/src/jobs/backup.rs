@@ -9,14 +9,14 @@ use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkEvent, WalkHost, WalkSummary};
 
-use crate::jobs::plan::{BackupError, BackupPlan, FrameSink};
-use crate::pipeline::batch::{Batch, Batcher};
-use crate::pipeline::exchange::Stopped;
-use crate::pipeline::job::{Failure, Job};
-use crate::pipeline::pace::Pace;
+use crate::exchange::Stopped;
+use crate::exchange::pace::Pace;
 use crate::pipeline::sender::Sender;
-use crate::pipeline::threads::Joined;
 use crate::pipeline::worker_pool;
+use crate::shared::batch::{Batch, Batcher};
+use crate::shared::job::{Failure, Job};
+use crate::shared::plan::{BackupError, BackupPlan, FrameSink};
+use crate::shared::threads::Joined;
 use crate::texts;
 use fd_os::sync::{Mutex, MutexGuard};
 

@@ -13,14 +13,14 @@ use fd_records::FileType;
 use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::AccurateList;
+use crate::exchange::piece::Event;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
-use crate::file::source::{LeaseClock, OpenLimits};
-use crate::jobs::plan::{BackupError, block_len};
-use crate::pipeline::piece::Event;
-use crate::plugins::changes::{LateChanges, LateIncludes};
 use crate::plugins::estimate::estimate_command;
-use crate::plugins::host::Surroundings;
+use crate::shared::changes::{LateChanges, LateIncludes};
+use crate::shared::plan::{BackupError, block_len};
+use crate::shared::plugin_host::Surroundings;
+use crate::source::{LeaseClock, OpenLimits};
 
 /// What is estimated.
 #[derive(Clone, Debug)]

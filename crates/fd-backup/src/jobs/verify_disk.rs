@@ -15,8 +15,8 @@ use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::file::blocks::DataEnd;
 use crate::file::compare::{Blocks, read_file};
-use crate::file::source::{LeaseClock, OpenLimits};
-use crate::jobs::plan::block_len;
+use crate::shared::plan::block_len;
+use crate::source::{LeaseClock, OpenLimits};
 use crate::texts;
 
 /// What is verified.

@@ -10,13 +10,13 @@ use fd_records::MetadataKind;
 use fd_walk::WalkSummary;
 
 use crate::accurate::AccurateList;
-use crate::digests::protect::ProtectionError;
+use crate::exchange::halt::ProtectionError;
+use crate::exchange::piece::{Event, Piece, Tally};
 use crate::file::listing::saved_line_of_tail;
-use crate::jobs::plan::{BackupError, BackupPlan, FrameSink, SinkError};
-use crate::pipeline::job::Job;
-use crate::pipeline::piece::{Event, Piece, Tally};
 use crate::pipeline::tail::TailEncoder;
 use crate::plugins::check::{CheckError, FileCheck};
+use crate::shared::job::Job;
+use crate::shared::plan::{BackupError, BackupPlan, FrameSink, SinkError};
 use crate::texts;
 
 /// See the module.

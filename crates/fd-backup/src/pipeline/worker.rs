@@ -9,18 +9,18 @@ use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::io::Errno;
 
-use crate::digests::protect::ProtectionError;
-use crate::file::kinds::is_read;
+use crate::exchange::halt::Halt;
+use crate::exchange::halt::ProtectionError;
+use crate::exchange::piece::Event;
+use crate::exchange::{Slot, Stopped};
 use crate::file::prepare::{Fate, Prepared, Preparer, prepare_link};
 use crate::file::save::{Content, Inherited, Saved, Saver};
-use crate::file::source::{Source, open_regular, open_special};
-use crate::pipeline::batch::{Batch, Item};
-use crate::pipeline::exchange::{Slot, Stopped};
-use crate::pipeline::halt::Halt;
-use crate::pipeline::job::Job;
-use crate::pipeline::piece::Event;
 use crate::plugins::command::save_command;
 use crate::plugins::option::{Offered, offer, options_plugin};
+use crate::shared::batch::{Batch, Item};
+use crate::shared::job::Job;
+use crate::source::kinds::is_read;
+use crate::source::{Source, open_regular, open_special};
 use crate::texts;
 
 /// Takes batches and saves their items.

@@ -7,10 +7,10 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
-use crate::pipeline::batch::Batch;
-use crate::pipeline::exchange::{Exchange, Stopped};
-use crate::pipeline::job::{Failure, Job};
+use crate::exchange::{Exchange, Stopped};
 use crate::pipeline::worker::Worker;
+use crate::shared::batch::Batch;
+use crate::shared::job::{Failure, Job};
 
 /// Lets workers start others.
 pub(crate) fn open(job: &Arc<Job>) {

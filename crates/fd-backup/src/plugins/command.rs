@@ -9,18 +9,18 @@ use fd_plugins::{Event as PluginEvent, SavePacket, Status};
 use fd_records::{FileType, Stat};
 use fd_walk::{Entry, texts as walk_texts};
 
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::Event;
 use crate::file::save::Saver;
-use crate::pipeline::batch::Command;
-use crate::pipeline::halt::Halt;
-use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on, note};
-use crate::plugins::host::{BackupHost, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
 use crate::plugins::record::{
     is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start, with_packet,
 };
+use crate::shared::batch::Command;
+use crate::shared::plugin_host::{BackupHost, Way};
 use crate::texts::{self, PluginPlace};
 
 /// Saves everything that a plugin command names. The first file gets the FileIndex `first_file`.

@@ -9,11 +9,11 @@ use fd_plugins::{Io, IoDone, SavePacket};
 use rustix::fs::OFlags;
 
 use crate::digests::protect::Encryption;
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::Event;
 use crate::file::blocks::{Cut, is_zero};
 use crate::file::data::Transform;
 use crate::file::save::Saver;
-use crate::pipeline::halt::Halt;
-use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::Guest;
 use crate::texts;

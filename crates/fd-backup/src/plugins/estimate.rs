@@ -8,9 +8,9 @@ use fd_plugins::{Event as PluginEvent, Gone, JobPlugins, SavePacket, Status};
 use fd_records::FileType;
 use fd_walk::{Entry, FoundCommand};
 
-use crate::plugins::host::{BackupHost, Surroundings, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
+use crate::shared::plugin_host::{BackupHost, Surroundings, Way};
 use crate::texts::{self, PluginPlace};
 
 /// Passes what a command would save to `each`, of whichever type. `say` gets messages. The estimate

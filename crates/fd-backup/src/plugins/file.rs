@@ -4,7 +4,7 @@ use fd_plugins::SavePacket;
 use fd_records::{FileType, Stream};
 use fd_walk::Entry;
 
-use crate::file::kinds::data_stream;
+use crate::source::kinds::data_stream;
 
 /// A file of a plugin that is being saved.
 pub(crate) struct PluginFile<'f> {

@@ -3,12 +3,12 @@
 use fd_messages::MessageType;
 use fd_plugins::{Called, Instance, NamedPlugin, Offers};
 
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::Event;
+use crate::exchange::{Slot, Stopped};
 use crate::file::emit::Emitter;
-use crate::pipeline::exchange::{Slot, Stopped};
-use crate::pipeline::halt::Halt;
-use crate::pipeline::job::Job;
-use crate::pipeline::piece::Event;
-use crate::plugins::host::BackupHost;
+use crate::shared::job::Job;
+use crate::shared::plugin_host::BackupHost;
 
 /// So many pieces with messages wait for the sender before the plugin waits.
 const PIECES_AHEAD: usize = 2;

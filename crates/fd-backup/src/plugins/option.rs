@@ -7,14 +7,14 @@ use fd_plugins::{SavePacket, Status};
 use fd_records::{DigestValue, FileType};
 use fd_walk::Entry;
 
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::Event;
 use crate::file::save::Saver;
-use crate::pipeline::halt::Halt;
-use crate::pipeline::piece::Event;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on};
-use crate::plugins::host::{BackupHost, Way};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, with_packet};
+use crate::shared::plugin_host::{BackupHost, Way};
 use crate::texts::{self, PluginPlace};
 
 /// What became of the file.

@@ -15,13 +15,13 @@ use fd_records::{
 use fd_walk::Entry;
 
 use crate::digests::choice::Digests;
-use crate::file::kinds::{data_stream, is_digested};
+use crate::exchange::halt::Halt;
+use crate::exchange::piece::Event;
 use crate::file::save::{Saved, Saver};
-use crate::pipeline::halt::Halt;
-use crate::pipeline::piece::Event;
 use crate::plugins::data::send_data;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::Guest;
+use crate::source::kinds::{data_stream, is_digested};
 use crate::texts;
 
 /// The options of a file: what it inherits, with what the plugin has set (reference 07 §5.3). The

@@ -8,7 +8,7 @@ use std::time::Duration;
 use fd_messages::MessageType;
 
 use super::support::{Bed, Outcome, noise};
-use crate::jobs::schedule::Schedule;
+use crate::shared::schedule::Schedule;
 use crate::{BackupError, BackupPlan};
 
 /// Files around the lengths of blocks, some with two names.

@@ -12,7 +12,7 @@ use fd_messages::{CancelToken, Progress};
 use fd_walk::LookupDepth;
 
 use super::support::{Bed, Collector, Log, noise};
-use crate::jobs::schedule::{Schedule, Then};
+use crate::shared::schedule::{Schedule, Then};
 use crate::{BackupError, BackupPlan};
 use fd_os::sync::thread;
 

@@ -9,7 +9,7 @@ use fd_records::Stat;
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use crate::accurate::AccurateList;
-use crate::plugins::changes::LateChanges;
+use crate::shared::changes::LateChanges;
 use crate::texts;
 
 /// So many events of one file are kept.

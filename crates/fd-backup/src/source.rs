@@ -3,6 +3,10 @@
 //! A read of a fifo never blocks for long, so that a stopped job can end even if nothing is ever
 //! written to the fifo.
 
+pub(crate) mod kinds;
+pub(crate) mod page_cache;
+pub(crate) mod read_ahead;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -15,9 +19,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
 
-use crate::file::page_cache::{PageCache, errno};
-use crate::file::read_ahead::ReadAhead;
-use crate::pipeline::idle;
+use crate::exchange::idle;
+use crate::source::page_cache::{PageCache, errno};
+use crate::source::read_ahead::ReadAhead;
 
 /// How often a thread that waits for a fifo checks whether the job was stopped.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use fd_os::waiting::{Scheduled, scheduled, time_worked, times_waited};
 
-use crate::pipeline::idle::{self, Idle};
-use crate::pipeline::job::Job;
+use crate::exchange::idle::{self, Idle};
+use crate::shared::job::Job;
 
 /// The time of one sample, about. Cheap work is not measured more often than that.
 const SAMPLE: Duration = Duration::from_millis(10);

@@ -12,12 +12,12 @@ use fd_walk::WalkSettings;
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
-#[cfg(test)]
-use crate::jobs::schedule::Schedule;
 use crate::manners::courtesy::Courtesy;
 use crate::manners::memory::MemoryShare;
-use crate::plugins::changes::{LateChanges, LateIncludes};
-use crate::plugins::host::Surroundings;
+use crate::shared::changes::{LateChanges, LateIncludes};
+use crate::shared::plugin_host::Surroundings;
+#[cfg(test)]
+use crate::shared::schedule::Schedule;
 
 /// What stays the same for the duration of a backup.
 #[derive(Clone, Debug)]

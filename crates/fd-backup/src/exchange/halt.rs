@@ -8,9 +8,8 @@ use fd_messages::MessageType;
 use fd_plugins::Gone;
 use fd_records::DigestKind;
 
-use crate::digests::protect::ProtectionError;
-use crate::pipeline::exchange::Stopped;
-use crate::pipeline::piece::{Event, Piece};
+use crate::exchange::Stopped;
+use crate::exchange::piece::{Event, Piece};
 use crate::texts;
 
 /// Why a worker stops in the middle of its work.
@@ -67,6 +66,15 @@ impl Halt {
         piece.note(Event::Fatal { text });
         true
     }
+}
+
+/// Why data can't be protected, as messages.
+#[derive(Debug)]
+pub(crate) struct ProtectionError {
+    /// The errors of OpenSSL, as messages.
+    pub(crate) errors: Vec<Vec<u8>>,
+    /// The message that ends the job.
+    pub(crate) fatal: Vec<u8>,
 }
 
 impl From<Stopped> for Halt {

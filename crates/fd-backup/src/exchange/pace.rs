@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::exchange::idle;
 use crate::manners::courtesy::JobCourtesy;
-use crate::pipeline::idle;
 
 /// A thread that gives way rests after so much work: short pauses, many of them.
 const WORK_BEFORE_REST: Duration = Duration::from_millis(5);

@@ -11,17 +11,18 @@ use fd_walk::{Entry, HardLink, LinkState};
 use crate::accurate::Token;
 use crate::digests::ahead::DigestsAhead;
 use crate::digests::choice::Digests;
-use crate::digests::protect::{JobProtection, ProtectionError};
-use crate::file::source::{LeaseClock, OpenLimits};
-use crate::jobs::plan::{BackupPlan, block_len};
+use crate::digests::protect::JobProtection;
+use crate::exchange::halt::ProtectionError;
+use crate::exchange::pace::Pace;
+use crate::exchange::{Exchange, Limits, Stopped};
 use crate::manners::courtesy::JobCourtesy;
-use crate::pipeline::batch::Batch;
-use crate::pipeline::depth::Depth;
-use crate::pipeline::exchange::{Exchange, Limits, Stopped};
-use crate::pipeline::pace::Pace;
-use crate::pipeline::threads::{Joined, Threads};
-use crate::plugins::changes::LateChanges;
-use crate::plugins::host::{BackupHost, Surroundings, Way};
+use crate::shared::batch::Batch;
+use crate::shared::changes::LateChanges;
+use crate::shared::depth::Depth;
+use crate::shared::plan::{BackupPlan, block_len};
+use crate::shared::plugin_host::{BackupHost, Surroundings, Way};
+use crate::shared::threads::{Joined, Threads};
+use crate::source::{LeaseClock, OpenLimits};
 use fd_os::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.

@@ -9,7 +9,7 @@ use fd_records::FileType;
 use fd_walk::{Entry, FoundCommand, HardLink, WalkEvent};
 
 use crate::digests::ahead::FileAhead;
-use crate::pipeline::piece::Event;
+use crate::exchange::piece::Event;
 
 /// A batch holds at most this many items …
 const MOST_ITEMS: usize = 64;

@@ -14,6 +14,20 @@
 //! of memory never stops the stream.
 //!
 //! Not here: the contents of batches, and threads.
+//!
+//! - `piece`: what is exchanged.
+//! - `halt`: why a worker can't go on; `pace`: the pauses of a thread; `idle`: how long it has
+//!   waited for others.
+
+pub(crate) mod halt;
+pub(crate) mod idle;
+#[cfg(test)]
+#[cfg(feature = "models")]
+mod models;
+pub(crate) mod pace;
+pub(crate) mod piece;
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError, TryLockError};
@@ -21,8 +35,7 @@ use std::time::{Duration, Instant};
 
 use fd_messages::{CancelToken, Stage, StageTimes};
 
-use crate::pipeline::idle;
-use crate::pipeline::piece::Piece;
+use crate::exchange::piece::Piece;
 use fd_os::sync::atomic::{AtomicBool, Ordering};
 use fd_os::sync::{Condvar, Mutex, MutexGuard};
 
@@ -595,9 +608,3 @@ impl<B> Exchange<B> {
         state
     }
 }
-
-#[cfg(test)]
-#[cfg(feature = "models")]
-mod models;
-#[cfg(test)]
-mod tests;
