@@ -935,6 +935,10 @@ pub(crate) const BAD_WHERE_REGEX: Quote = Quote::new("Bad where regexp. where=",
 /// Fatal message: the restore's place is not allowed.
 pub(crate) const RESTORE_PATH_NOT_ALLOWED: Quote = Quote::new("Path not allowed for restore: \"", "\"\n");
 
+/// Information: a restore whose data is not compared with anything.
+pub(crate) const DIGESTS_NOT_CHECKED: &[u8] =
+    b"Restored data is not compared with its digests: restore.check_digests in bacula-fd.toml is \"no\".\n";
+
 /// Information: the Storage Daemon answered.
 pub(crate) fn connected_to_storage(address: &str, port: u16, encrypted: bool) -> Vec<u8> {
     let how = if encrypted { "with TLS" } else { "without encryption" };

@@ -50,6 +50,24 @@ pub struct Settings {
     pub metrics: MetricsSettings,
     /// How plugins run.
     pub plugins: PluginSettings,
+    /// How files are restored.
+    pub restore: RestoreSettings,
+}
+
+/// `[restore]`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RestoreSettings {
+    /// Whether data is compared with the digests on the volume. Signatures are checked all the
+    /// same.
+    #[serde(deserialize_with = "yes_or_no")]
+    pub check_digests: bool,
+}
+
+impl Default for RestoreSettings {
+    fn default() -> Self {
+        Self { check_digests: true }
+    }
 }
 
 /// `[plugins]`
@@ -330,6 +348,33 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D, key: &str) -> Result<u16,
     let number = i64::deserialize(deserializer)?;
     let seconds = u16::try_from(number).ok().filter(|seconds| (1..=LONGEST_SILENCE).contains(seconds));
     seconds.ok_or_else(|| D::Error::custom(texts::seconds_out_of_range(key, number, LONGEST_SILENCE.into())))
+}
+
+/// `"yes"` and `"no"`, or true and false as elsewhere.
+fn yes_or_no<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    deserializer.deserialize_any(YesOrNo)
+}
+
+struct YesOrNo;
+
+impl Visitor<'_> for YesOrNo {
+    type Value = bool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(texts::EXPECTED_YES_OR_NO)
+    }
+
+    fn visit_bool<E: Error>(self, is_yes: bool) -> Result<bool, E> {
+        Ok(is_yes)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<bool, E> {
+        match text {
+            "yes" => Ok(true),
+            "no" => Ok(false),
+            _ => Err(E::custom(format!("{text:?}: {} is expected", texts::EXPECTED_YES_OR_NO))),
+        }
+    }
 }
 
 fn workers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<NonZeroU16>, D::Error> {

@@ -418,6 +418,9 @@ pub(crate) fn quote(word: &str) -> String {
 /// A size in `bacula-fd.toml`.
 pub(crate) const EXPECTED_A_SIZE: &str = "a number of bytes is expected, such as 67108864 or \"64 MiB\"";
 
+/// A setting that is on or off, and may be written as a word.
+pub(crate) const EXPECTED_YES_OR_NO: &str = "\"yes\" or \"no\"";
+
 pub(crate) fn not_an_address(text: &str) -> String {
     format!("{text:?}: an address and its port are expected, such as \"127.0.0.1:19102\"")
 }

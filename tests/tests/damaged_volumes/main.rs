@@ -365,3 +365,32 @@ fn message_files_and_directories_without_a_record_are_not_for_all_to_write_with_
     assert_eq!([mode(&to), mode(&to.join("one"))], [0o755; 2]);
     Ok(())
 }
+
+#[test]
+fn data_is_compared_with_its_digest_unless_the_administrator_says_no() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon compares nothing");
+    }
+    let client = |name: &str, settings: &[&str]| -> Result<ClientOptions> {
+        let mut client = ClientOptions::new(Fd::under_test()?).named(name);
+        client.settings = settings.iter().map(|line| (*line).to_owned()).collect();
+        Ok(client)
+    };
+    let unchecked = client("unchecked", &["restore.check_digests = \"no\""])?;
+    let mut options = BedOptions::new("digests", [client("checked", &[])?, unchecked])?;
+    options.tls_psk = false;
+    let mut bed = Bed::start(options)?;
+    for (name, differs, status) in [("checked", true, 69), ("unchecked", false, 84)] {
+        let mut records = records::file_with("/torn", CONTENT);
+        // The first byte of the data.
+        records[1].data[0] ^= 1;
+        let (to, port) = (bed.folder().join(name), bed.client(name)?.port());
+        let outcome = restore(port, 1, &to, records::session_of(&records), true)?;
+        assert_eq!(outcome.field("TermCode"), status, "{name}: {outcome:?}");
+        let says = |text: &str| outcome.messages.iter().any(|(_, message)| message.contains(text));
+        assert_eq!(says("MD5 digest of restored file "), differs, "{name}: {outcome:?}");
+        assert_eq!(says("restore.check_digests in bacula-fd.toml is \"no\""), !differs, "{name}: {outcome:?}");
+        assert!(to.join("torn").exists(), "{name}: {outcome:?}");
+    }
+    Ok(())
+}

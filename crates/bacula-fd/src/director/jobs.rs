@@ -115,6 +115,7 @@ impl Conversation<'_> {
             }
         };
         plan.plugins = self.plugin_access();
+        plan.check_digests = self.daemon.settings.restore.check_digests;
         plan.writing_depth = self.daemon.settings.job.depth.into();
         plan.file_digests = self.daemon.file_digests.kinds();
         plan.plugin_digests = self.daemon.plugin_digests.kinds();
@@ -127,6 +128,9 @@ impl Conversation<'_> {
         });
         self.reply(texts::OK_RESTORE);
         job.set_kind(JobKind::Restore);
+        if !plan.check_digests && self.restored.is_none() {
+            self.say(MessageType::Info, texts::DIGESTS_NOT_CHECKED);
+        }
         job.progress.set_files_expected(*files);
         job.change_status(JobStatus::Blocked);
         match self.storage.take() {

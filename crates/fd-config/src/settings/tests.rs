@@ -14,6 +14,7 @@ fn an_empty_file_means_the_defaults() {
     assert_eq!(settings.job.depth, None);
     assert_eq!(settings.connection.login, 15);
     assert!(!settings.tls.require);
+    assert!(settings.restore.check_digests);
     assert_eq!((settings.log.format, settings.log.level), (LogFormat::Text, LogLevel::Warn));
 }
 
@@ -42,6 +43,10 @@ fn everything_can_be_set() {
         ("manners = \"generous\"", JobManners::Generous),
     ] {
         assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
+    }
+    for (text, checks) in [("\"yes\"", true), ("\"no\"", false), ("true", true), ("false", false)] {
+        let settings = parse(&format!("restore.check_digests = {text}")).unwrap();
+        assert_eq!(settings.restore.check_digests, checks);
     }
     assert_eq!(parse("job.depth = 256").unwrap().job.depth.map(NonZeroU16::get), Some(256));
 }
@@ -101,6 +106,8 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),
         ("[job]\nstage_times = 1", "invalid type"),
         ("[job]\nmanners = \"bad\"", "unknown variant"),
+        ("[restore]\ncheck_digests = \"off\"", "\"off\": \"yes\" or \"no\" is expected"),
+        ("[restore]\ncheck_digests = 0", "expected \"yes\" or \"no\""),
         ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),
         ("[log]\nformat = \"xml\"", "unknown variant `xml`, expected `text` or `json`"),
         ("[log\n", "line 1"),
