@@ -72,7 +72,9 @@ fn without_address(said: &[String]) -> Vec<&String> {
 #[test]
 fn a_file_whose_size_is_not_known_is_named() -> Result<()> {
     let mut options = BedOptions::side_by_side("no-size")?;
-    options.file_sets = vec![FileSet::new("Version", &["Signature = MD5"], &[Path::new("/proc/version")])];
+    options.file_sets = ["/proc/version", "/proc/sys/kernel"]
+        .map(|place| FileSet::new(place.rsplit('/').next().unwrap(), &["Signature = MD5"], &[Path::new(place)]))
+        .into();
     let bed = Bed::start(options)?;
     let [stock, ours] = BOTH.map(|client| bed.backup(client, ""));
     let (stock, ours) = (stock?, ours?);
@@ -81,6 +83,13 @@ fn a_file_whose_size_is_not_known_is_named() -> Result<()> {
     let told = "Warning: /proc/version is saved without data";
     // As the daemon under test, the stock one says nothing.
     assert_eq!(ours.log.contains(told), Fd::under_test()? != Fd::Stock, "{}", ours.log);
+    if Fd::under_test()? == Fd::Ours {
+        // Of many, some are named, and all are counted.
+        let job = bed.backup("test", "fileset=kernel")?;
+        let named = job.log.lines().filter(|line| line.contains("/proc/sys/kernel/") && line.contains(" is saved"));
+        assert_eq!(named.count(), 25, "{}", job.log);
+        assert!(job.log.contains(" files are saved without data: their file systems"), "{}", job.log);
+    }
     Ok(())
 }
 

@@ -75,6 +75,12 @@ pub(crate) fn may_have_content(path: &[u8]) -> Vec<u8> {
     [path, b" is saved without data: its file system says that it is empty, and can't know.\n"].concat()
 }
 
+/// More files are saved like that than were named.
+pub(crate) fn may_have_content_in_all(count: usize) -> Vec<u8> {
+    format!("{count} files are saved without data: their file systems say that they are empty, and can't know.\n")
+        .into_bytes()
+}
+
 /// The list has no digest of a file that is to be compared.
 pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
     [b"Cannot verify checksum for ", path, b"\n"].concat()

@@ -54,6 +54,8 @@ pub(crate) enum Event {
     /// What could not be read of a file's ACLs or extended attributes. Only the first few warnings
     /// of a job are delivered (reference 04 §10, §11).
     MetadataWarnings { kind: MetadataKind, failures: Failures },
+    /// A file is saved without data that it may have. As many are named as of the former.
+    MayHaveContent { path: Vec<u8> },
     /// A fatal error, which ends the job.
     Fatal { text: Vec<u8> },
     /// Ends the job, which is canceled or has had a fatal message with this text.

@@ -138,7 +138,7 @@ impl<'j> Saver<'j> {
         }
 
         if self.emptiness.is_doubtful(entry) {
-            self.warn(texts::may_have_content(&entry.path));
+            self.emitter.note(Event::MayHaveContent { path: entry.path.clone() });
         }
         let digests = Digests::new(self.choose_digest(entry), signed_kind, entry, self.job.plan.processor);
         if self.encrypts(entry.file_type) {

@@ -32,6 +32,8 @@ pub(crate) struct Sender<'s> {
     read: u64,
     unread: u64,
     metadata_warnings: [(MetadataKind, WarningLimit); 2],
+    /// Files that are saved without data and may have some.
+    without_data: usize,
 }
 
 impl<'s> Sender<'s> {
@@ -44,7 +46,7 @@ impl<'s> Sender<'s> {
     ) -> Self {
         let metadata_warnings = [MetadataKind::Acl, MetadataKind::Xattr].map(|kind| (kind, WarningLimit::new(kind)));
         let last_file = plan.files_before;
-        Self { plan, progress, log, cancel, sink, last_file, read: 0, unread: 0, metadata_warnings }
+        Self { plan, progress, log, cancel, sink, last_file, read: 0, unread: 0, metadata_warnings, without_data: 0 }
     }
 
     pub(crate) fn send_all(&mut self, job: &Job) -> Result<(), BackupError> {
@@ -120,6 +122,12 @@ impl<'s> Sender<'s> {
                     limit.admit(failures).for_each(|text| self.log.message(MessageType::Warning, &text));
                 }
             }
+            Event::MayHaveContent { path } => {
+                self.without_data += 1;
+                if self.without_data <= WarningLimit::MOST {
+                    self.log.message(MessageType::Warning, &texts::may_have_content(&path));
+                }
+            }
             Event::Fatal { text } => return Err(self.fatal(&text)),
             Event::Ended { .. } if self.cancel.is_cancelled() => return Err(BackupError::Cancelled),
             Event::Ended { text } => return Err(fatal_error(&text)),
@@ -163,6 +171,9 @@ impl<'s> Sender<'s> {
     pub(crate) fn finish(&self, walked: &WalkSummary) {
         for text in self.metadata_warnings.iter().filter_map(|(_, limit)| limit.summary()) {
             self.log.message(MessageType::Warning, &text);
+        }
+        if self.without_data > WarningLimit::MOST {
+            self.log.message(MessageType::Warning, &texts::may_have_content_in_all(self.without_data));
         }
         if walked.skipped_directories > 0 {
             let text = fd_walk::texts::skipped_directories(walked.skipped_directories);
