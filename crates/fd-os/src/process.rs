@@ -178,7 +178,10 @@ impl Program {
     ) -> Result<Self, E> {
         // At its end, our copies of its ends of pipes are gone: with them there is no end to read.
         let start = move || make().and_then(|mut command| Ok(Self::start(&mut command, group)?));
-        let started = threads::start("starts", start)?.end(wanted).ok_or_else(unwanted)?;
+        // Asked first after a moment: what starts at once is started.
+        let mut asked = false;
+        let is_waited_for = || !std::mem::replace(&mut asked, true) || wanted();
+        let started = threads::start("starts", start)?.end(is_waited_for).ok_or_else(unwanted)?;
         started.unwrap_or_else(|_panic| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
     }
 

@@ -175,7 +175,8 @@ pub(crate) fn talks() -> Vec<Talk> {
         job("job: restore, bad", b"restore x\n"),
         job("job: level, unknown", b"level = bogus\n"),
         job("job: script, bad", b"Runxyz\n"),
-        job("job: script fails", b"RunBeforeJob /bin/false\n"),
+        // The script has ended before its Director leaves.
+        more(job("job: script fails", b"RunBeforeJob /bin/false\n"), [Say::Hear(3)]),
         as_director("job: a signal between commands", DIRECTOR, vec![Say::Frame(JOB), Say::Hear(1), Say::Signal(EOD)]),
         job("job: an empty frame", b""),
         as_director("job that does not scan", DIRECTOR, vec![Say::Frame(b"JobId=5 Job=x SDid=1\n")]),
