@@ -99,6 +99,10 @@ fn holes(path: &Path) {
 pub(crate) fn tamper(source: &Path) {
     let disk = source.join("disk");
     let path = |name: &str| disk.join(name);
+    // Each its own: they were made in one second, or were not.
+    let modified = |name: &str| fs::metadata(path(name)).unwrap().modified().unwrap();
+    let [accessed, changed, inode] = ["accessed", "modified", "inode"].map(modified);
+    let directories = [".", "sub"].map(|name| (name, modified(name)));
     let keeping_times = |name: &str, content: &[u8]| {
         let before = fs::metadata(path(name)).unwrap();
         fs::write(path(name), content).unwrap();
@@ -111,11 +115,10 @@ pub(crate) fn tamper(source: &Path) {
     chown(path("owner"), Some(1234), None).unwrap();
     chown(path("group"), None, Some(1234)).unwrap();
     let saved = UNIX_EPOCH + SAVED;
-    let modified = fs::metadata(path("accessed")).unwrap().modified().unwrap();
-    set_times(&path("accessed"), saved + Duration::from_secs(5), modified);
-    set_times(&path("modified"), saved, modified + Duration::from_secs(5));
+    set_times(&path("accessed"), saved + Duration::from_secs(5), accessed);
+    set_times(&path("modified"), saved, changed + Duration::from_secs(5));
     fs::copy(path("inode"), path("copy")).unwrap();
-    set_times(&path("copy"), saved, modified);
+    set_times(&path("copy"), saved, inode);
     fs::rename(path("copy"), path("inode")).unwrap();
     fs::hard_link(path("linked"), path("new name")).unwrap();
     fs::remove_file(path("removed")).unwrap();
@@ -126,10 +129,12 @@ pub(crate) fn tamper(source: &Path) {
     // Another inode, since the one before it is still there.
     symlink("elsewhere", path("link elsewhere")).unwrap();
     fs::rename(path("link elsewhere"), path("link")).unwrap();
-    for directory in ["becomes a directory", "sub/new", "sub", "."] {
-        set_times(&path(directory), saved, modified);
+    for new in ["becomes a directory", "sub/new", "new"] {
+        set_times(&path(new), saved, accessed);
     }
-    set_times(&path("new"), saved, modified);
+    for (name, modified) in directories {
+        set_times(&path(name), saved, modified);
+    }
 }
 
 fn set_times(path: &Path, accessed: SystemTime, modified: SystemTime) {

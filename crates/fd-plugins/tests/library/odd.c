@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <net/if.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,8 @@ static int odd(struct bp_context *context, const char *function)
                 for (;;)
                     pause();
             }
+            while (leaves && getsid(child) != child)
+                sched_yield();
             daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "%d\n", child);
         }
     }
