@@ -1,5 +1,5 @@
-//! Daemons in which the kernel refuses a young system call: an old kernel answers `ENOSYS`, a
-//! container runtime that does not know the call answers `EPERM`. Jobs do without it.
+//! Daemons in which the kernel refuses a young system call, or all of them: an old kernel answers
+//! `ENOSYS`, a container runtime that does not know the call answers `EPERM`. Jobs do without them.
 
 use std::fs;
 use std::path::Path;
@@ -39,18 +39,24 @@ const CALLS: [(&str, i64); 21] = [
 
 const CODES: [(&str, i32); 2] = [("enosys", libc::ENOSYS), ("eperm", libc::EPERM)];
 
-/// One client for each call and code, and one without any.
+/// A client without any call refused, one for each call and code, and one for each code with all
+/// calls.
 fn clients(fd: Fd) -> Vec<ClientOptions> {
-    let refused = CALLS.iter().flat_map(|call| CODES.map(|code| (call, code)));
-    let refused = refused.filter(|((call, _), (code, _))| (*call, *code) != ("clone3", "eperm"));
     let client = |name: &str| ClientOptions::new(fd).named(name);
-    let of = |((call, number), (code, error)): (&(&str, i64), (&str, i32))| {
-        let mut client = client(&format!("{}-{code}", call.replace('_', "-")));
-        let program = env!("CARGO_BIN_EXE_refuse");
-        client.wrapper = [program, &number.to_string(), &error.to_string()].map(str::to_owned).to_vec();
-        client
-    };
-    std::iter::once(client("all")).chain(refused.map(of)).collect()
+    let mut clients = vec![client("all")];
+    for (code, error) in CODES {
+        let calls = CALLS.into_iter().filter(|(call, _)| (*call, code) != ("clone3", "eperm"));
+        let mut calls: Vec<_> = calls.map(|(call, number)| (call.replace('_', "-"), number.to_string())).collect();
+        let all = calls.iter().map(|(_, number)| number.as_str()).collect::<Vec<_>>().join(",");
+        calls.push(("any".to_owned(), all));
+        for (name, numbers) in calls {
+            let mut client = client(&format!("{name}-{code}"));
+            let program = env!("CARGO_BIN_EXE_refuse");
+            client.wrapper = [program.to_owned(), numbers, error.to_string()].to_vec();
+            clients.push(client);
+        }
+    }
+    clients
 }
 
 #[test]
