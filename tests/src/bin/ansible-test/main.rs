@@ -102,6 +102,7 @@ impl Road {
         self.switch()?;
         self.settings()?;
         self.upgrade()?;
+        self.the_stock_name_means_ours()?;
         self.back()
     }
 
@@ -168,6 +169,21 @@ impl Road {
         let version = self.host.sh("dpkg-query -W -f '${Version}' ferrofd")?;
         must(version == "99-1", || format!("upgraded to {version}"))?;
         self.expect("upgraded, and once more: nothing changes", true)
+    }
+
+    /// docs/migrating.md: configuration management that wants the package `bacula-fd`.
+    fn the_stock_name_means_ours(&self) -> Result<()> {
+        let page = include_str!("../../../../docs/migrating.md");
+        let pin = page.lines().find(|line| line.starts_with("printf 'Package: bacula-fd")).unwrap_or_default();
+        self.host.sh(pin)?;
+        for wants in [
+            "ansible -i /inventory host -m ansible.builtin.apt -a 'name=bacula-fd state=present'",
+            "puppet apply --detailed-exitcodes -e 'package { \"bacula-fd\": ensure => present }'; test $? -lt 4",
+        ] {
+            self.host.sh(wants)?;
+            self.expect(&format!("wanted by its stock name: {}", wants.split(' ').next().unwrap_or_default()), true)?;
+        }
+        self.host.sh("rm /etc/apt/preferences.d/ferrofd").map(drop)
     }
 
     fn back(&self) -> Result<()> {
