@@ -149,10 +149,14 @@ impl Target<'_> {
             }
             Self::Named { directory, name } => {
                 match nix::sys::stat::fchmodat(directory, *name, mode, FchmodatFlags::NoFollowSymlink) {
-                    // The C library does it by `/proc`, if the kernel does not do it.
-                    Err(Errno::EOPNOTSUPP | Errno::ENOENT) if !has_proc() => {
-                        self.must_be_no_link()?;
-                        follow(*directory, name)
+                    // The C library does it by `/proc` if the kernel does not do it, and one before
+                    // 2.32 not at all.
+                    Err(Errno::EOPNOTSUPP | Errno::ENOENT) => {
+                        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+                        let object = openat(directory, *name, flags, Mode::empty())?;
+                        let pinned = Target::Pinned { object: object.as_fd(), directory: *directory, name };
+                        pinned.must_be_no_link()?;
+                        pinned.set_mode(mode.bits())
                     }
                     done => done,
                 }
