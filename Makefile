@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -209,6 +209,19 @@ tarball: ## Build ferrofd-VERSION-ARCH.tar.gz for other distributions, with an i
 
 tarball-test: tarball ## The tarball over the stock package and undone, in a throw-away root
 	@scripts/package-tarball-test
+
+portable: export FERROFD_PORTABLE := 1
+portable: ## Tarball, DEB and RPM with OpenSSL inside, for Linux with a C library of 2.17: Enterprise Linux 7 and 8, Debian 11
+	@PACKAGE_PACKAGES="rpm perl python3-venv" scripts/system-packages
+	@packaging/build
+	@packaging/build-tarball
+	@packaging/build-deb
+	@packaging/build-rpm
+
+portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11, an upgrade, and the way back
+	$(BUILD) -q
+	@FERROFD_PORTABLE=1 scripts/package-test bullseye
+	@FERROFD_PORTABLE=1 scripts/package-tarball-test bullseye
 
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
 	$(BUILD) -q

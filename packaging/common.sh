@@ -3,18 +3,21 @@ set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$top"
 target=${CARGO_TARGET_DIR:-$top/target}
+# FERROFD_PORTABLE: for hosts with an older C library, or without OpenSSL 3, which is inside then.
+portable=${FERROFD_PORTABLE:-}
 # What `build` makes, and where the packages go.
 programs="bacula-fd bsnapshot"
 # Plugins, each in a package of its own. Their interface is for this processor only.
 plugins=s3
 [[ ${FERROFD_MACHINE:-$(uname -m)} == x86_64 ]] || plugins=
 binaries="$programs${plugins:+ $plugins-fd.so}"
-built=$target/packaging/program
+built=$target/packaging/program${portable:+-portable}
 packages=${PACKAGES:-$target/packages}
 
 # PACKAGE_VERSION is for the tests, which need an upgrade.
 version=${PACKAGE_VERSION:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)}
-revision=1
+# Older than the same version for newer hosts, which so is an upgrade.
+revision=1${portable:+~portable}
 # As dpkg and rpm order versions: 1.0.0~rc.1 is older than 1.0.0.
 ordered=${version/-/\~}
 # A provided version, so that "bacula-client depends on bacula-fd (>= 15.0.3-3)" is met, whatever Debian's revision.

@@ -42,7 +42,8 @@ pub fn into_background(first_closed: u32) -> io::Result<Role> {
     }
     // SAFETY: setsid has no arguments. It can't fail in a child that has just been forked.
     unsafe { libc::setsid() };
-    close_from(first_closed);
+    // SAFETY: nothing in this process owns a descriptor yet, by the caller's promise.
+    unsafe { close(first_closed, u32::MAX) };
     for _ in first_closed..3 {
         // SAFETY: the path is a C string that lives for ever; the lowest free descriptors are those
         // just closed.
@@ -57,15 +58,19 @@ pub fn into_background(first_closed: u32) -> io::Result<Role> {
     Ok(Role::Daemon)
 }
 
-fn close_from(first: u32) {
-    // SAFETY: three numbers; closing descriptors touches no memory. Nothing in this process owns
-    // one yet, by the promise of the only caller.
-    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0_u32) };
+/// Closes the descriptors with the numbers from `first` to `last`. Not by the C library's function
+/// of that name, which those before 2.34 do not have.
+///
+/// # Safety
+/// Nothing in this process may own one of them.
+pub unsafe fn close(first: u32, last: u32) {
+    // SAFETY: three numbers; closing descriptors touches no memory.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0_u32) };
     if closed == 0 {
         return;
     }
     // A kernel before 5.9: one by one.
-    for descriptor in first..1024 {
+    for descriptor in first..=last.min(1023) {
         // SAFETY: as above; descriptors that are not open give an error that does not matter.
         unsafe { libc::close(libc::c_int::try_from(descriptor).unwrap_or(-1)) };
     }

@@ -49,19 +49,6 @@ pub fn give_back() {
     }
 }
 
-/// Memory that is allocated from the C library now, bytes; 0 where it does not say. It reads all
-/// areas, so it is for tests.
-pub fn in_use() -> usize {
-    #[cfg(target_env = "gnu")]
-    {
-        // SAFETY: `mallinfo2` takes nothing and returns numbers.
-        let info = unsafe { libc::mallinfo2() };
-        info.uordblks.saturating_add(info.hblkhd)
-    }
-    #[cfg(not(target_env = "gnu"))]
-    0
-}
-
 /// Memory that the process has, in bytes; `None` where the system does not say.
 fn resident() -> Option<u64> {
     let sizes = std::fs::read_to_string("/proc/self/statm").ok()?;

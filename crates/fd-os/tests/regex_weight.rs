@@ -1,11 +1,18 @@
 //! What is said of an expression's weight, held against the memory and the time that the C library
 //! takes. One test, so that nothing else in this process takes memory meanwhile.
 
-use fd_os::memory::in_use;
 use fd_os::regex::{PosixRegex, RegexOptions, weigh};
 
 /// What the allocator keeps of small pieces that were freed counts as in use, bytes.
 const ROUNDING: usize = 65536;
+
+/// Memory that is allocated from the C library now, bytes.
+#[allow(unsafe_code, reason = "the C library tells it by this call only")]
+fn in_use() -> usize {
+    // SAFETY: `mallinfo2` takes nothing and returns numbers.
+    let info = unsafe { libc::mallinfo2() };
+    info.uordblks.saturating_add(info.hblkhd)
+}
 
 /// Letters `a` and `b` in no order: what makes the most states.
 fn noise(length: usize, seed: &mut u64) -> Vec<u8> {

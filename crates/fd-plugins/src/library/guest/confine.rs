@@ -19,13 +19,13 @@ pub(super) fn take_control_line() -> io::Result<OwnedFd> {
     }
     drop(null);
     let own = control.as_raw_fd();
-    let keep = libc::c_uint::try_from(own).map_err(|_| io::ErrorKind::InvalidData)?;
+    let keep = u32::try_from(own).map_err(|_| io::ErrorKind::InvalidData)?;
     // What the daemon forgot to close is nothing for a plugin.
     // SAFETY: nothing in this process has a descriptor yet but the three standard ones and this.
-    unsafe { libc::close_range(keep + 1, libc::c_uint::MAX, 0) };
+    unsafe { fd_os::daemonize::close(keep + 1, u32::MAX) };
     if keep > 3 {
         // SAFETY: as above.
-        unsafe { libc::close_range(3, keep - 1, 0) };
+        unsafe { fd_os::daemonize::close(3, keep - 1) };
     }
     Ok(control)
 }
