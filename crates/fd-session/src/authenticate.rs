@@ -103,6 +103,11 @@ impl Authentication {
         Self { side, credentials, peer, state: State::Ended, tls_on: false, challenge, peer_compatible: false }
     }
 
+    /// Whether a server of the hello begins an authentication with this frame.
+    pub(crate) fn begins_with(frame: &[u8]) -> bool {
+        StartTls::parse(frame).is_some() || Challenge::parse(frame).is_some()
+    }
+
     fn opening(&mut self, frame: &[u8]) -> Actions {
         let Some(start) = StartTls::parse(frame) else {
             return self.answer_challenge(frame);

@@ -181,6 +181,13 @@ impl StorageHello {
                 all.extend(self.carry_on(actions));
                 all
             }
+            // A Storage Daemon before 13 has none: it begins with the authentication.
+            Input::Frame(frame) if Authentication::begins_with(frame) => {
+                let (mut authentication, _) = Authentication::client(credentials);
+                let actions = authentication.handle(input);
+                self.state = State::Authenticating(Box::new(authentication));
+                self.carry_on(actions)
+            }
             Input::Frame(frame) => vec![Action::Failed(StorageError::BadCapabilities(frame.to_vec()))],
             other => vec![Action::Failed(StorageError::NoCapabilities(other.describe()))],
         }
