@@ -55,8 +55,13 @@ fn stranger(port: u16, first: &[u8]) -> Result<Vec<String>> {
 /// The Director's session of a job, 0 for a console's: these packets, and nothing more. Gives what
 /// the daemon says after it has accepted the job.
 fn session(port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
+    session_of(&hello(DIRECTOR), port, job, packets)
+}
+
+/// The same, of a Director with another hello.
+fn session_of(hello: &str, port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
     let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
+    peer.send(hello.as_bytes())?;
     peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
     peer.send(job_command(job).as_bytes())?;
     // The event of this login may come before.
@@ -176,5 +181,30 @@ fn repeated_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
     let (stock, ours) = (told(stock), told(ours));
     assert!(stock.len() == 1 && hears(&stock, "Message repeated 2 times: "), "{stock:?}");
     assert_eq!(stock, ours);
+    Ok(())
+}
+
+/// By the numbers of a current Director, its Fatal would be an Error for an old one, and an event
+/// Fatal.
+#[test]
+fn an_old_director_gets_messages_by_its_own_numbers() -> Result<()> {
+    let Some((ports, _bed)) = both("numbers", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
+    let types = |said: &[String]| -> Vec<(u32, bool)> {
+        let numbers = said.iter().filter_map(|text| {
+            let (_, rest) = text.split_once("Jmsg JobId=1 type=")?;
+            Some((rest.split(' ').next()?.parse().ok()?, rest.contains("Events: code=")))
+        });
+        numbers.collect()
+    };
+    let old = format!("Hello Director {DIRECTOR} calling 103\n");
+    for (hello, ours_fatal, ours_events) in [(hello(DIRECTOR), 4, true), (old, 3, false)] {
+        let bad_storage: &[&[u8]] = &[b"storage nonsense\n"];
+        let [stock, ours] = answers(ports, |port| session_of(&hello, port, 1, bad_storage))?;
+        let (stock, ours) = (types(&stock), types(&ours));
+        assert!(stock.contains(&(4, false)) && stock.contains(&(3, true)), "{hello}: {stock:?}");
+        assert!(ours.contains(&(ours_fatal, false)), "{hello}: {ours:?}");
+        assert_eq!(ours.contains(&(3, true)), ours_events, "{hello}: {ours:?}");
+        assert_eq!(ours.iter().any(|said| said.1), ours_events, "{hello}: {ours:?}");
+    }
     Ok(())
 }

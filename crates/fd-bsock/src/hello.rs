@@ -63,22 +63,28 @@ impl FirstPacket {
 pub struct DirectorHello {
     /// Name of the Director resource, with its blanks.
     pub name: Vec<u8>,
+    /// Its protocol number: 10002 is 15.0.3, 103 is 9.6.7; 0 where it says nothing.
+    pub version: i32,
     /// What encryption it needs; 0 where it says nothing.
     pub tlspsk: i32,
 }
 
 impl DirectorHello {
+    /// Whether it knows the message type `Events`. Without it, it counts all later types from one
+    /// less (reference 01 §7).
+    pub const fn knows_events(&self) -> bool {
+        self.version >= 10_000
+    }
+
     /// Reads any of the five forms (reference 01 §7).
     pub fn parse(line: &[u8]) -> Option<Self> {
         fn form(line: &[u8], head: &str, fields: u8) -> Option<DirectorHello> {
             let mut scan = Strict::new(line);
             let name = unbash_spaces(scan.text(head)?.word(NAME_MAX)?);
             scan.text(" calling")?;
-            if fields > 1 {
-                scan.text(" ")?.i32()?;
-            }
+            let version = if fields > 1 { scan.text(" ")?.i32()? } else { 0 };
             let tlspsk = if fields > 2 { scan.text(" tlspsk=")?.i32()? } else { 0 };
-            Some(DirectorHello { name, tlspsk })
+            Some(DirectorHello { name, version, tlspsk })
         }
         form(line, "Hello Director ", 3)
             .or_else(|| form(line, "Hello Director ", 2))

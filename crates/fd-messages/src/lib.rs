@@ -17,7 +17,7 @@ mod said;
 mod stages;
 
 pub use command_line::{JobCodes, expand_job_codes, short_job_name, split_arguments};
-pub use message_type::MessageType;
+pub use message_type::{MessageType, Numbering};
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};
 pub use said::Said;

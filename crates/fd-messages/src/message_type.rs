@@ -89,8 +89,48 @@ impl MessageType {
         }
     }
 
-    /// The number on the wire, 1 to 18.
+    /// The number on the wire, 1 to 18; an old Director's is that of its [`Numbering`].
     pub const fn number(self) -> u8 {
         self as u8
+    }
+}
+
+/// By which numbers a Director knows the types.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Numbering {
+    /// By ours.
+    #[default]
+    WithEvents,
+    /// It has no events, and what comes after them has one less. By our numbers it would take a
+    /// fatal error for an error, and an event for a fatal error.
+    BeforeEvents,
+}
+
+impl Numbering {
+    /// The Director's number of the type that is `number` for us; `None`: it has no such type.
+    pub const fn of(self, number: u8) -> Option<u8> {
+        let events = MessageType::Events.number();
+        match self {
+            Self::BeforeEvents if number == events || number > MessageType::Verified.number() => None,
+            Self::BeforeEvents if number > events => Some(number - 1),
+            _ => Some(number),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_director_without_events_counts_later_types_from_one_less() {
+        let old = |kind: MessageType| Numbering::BeforeEvents.of(kind.number());
+        assert_eq!(MessageType::ALL.map(old)[..7], [Some(1), Some(2), None, Some(3), Some(4), Some(5), Some(6)]);
+        assert_eq!(old(MessageType::Verified), Some(17));
+        assert_eq!(Numbering::BeforeEvents.of(19), None, "an administrator's own event");
+        assert_eq!(
+            [3, 4, 18, 19].map(|number| Numbering::WithEvents.of(number)),
+            [Some(3), Some(4), Some(18), Some(19)]
+        );
     }
 }

@@ -260,32 +260,4 @@ pub(crate) fn leading_number(text: &[u8]) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_signal_of_a_storage_daemon_has_its_reaction() {
-        let reactions = [
-            (Signal::Eod, SignalReaction::Return),
-            (Signal::EodPoll, SignalReaction::AcknowledgeAndReturn),
-            (Signal::Status, SignalReaction::Status),
-            (Signal::Terminate, SignalReaction::Return),
-            (Signal::Poll, SignalReaction::Acknowledge),
-            (Signal::Heartbeat, SignalReaction::Ignore),
-            (Signal::HbResponse, SignalReaction::Ignore),
-            (Signal::BTime, SignalReaction::Unknown),
-        ];
-        for (signal, reaction) in reactions {
-            assert_eq!(react(signal), reaction, "{signal}");
-        }
-    }
-
-    #[test]
-    fn numbers_end_where_the_digits_end() {
-        assert_eq!(leading_number(b"12\n"), Some(12));
-        assert_eq!(leading_number(b"0 x"), Some(0));
-        assert_eq!(leading_number(b""), None);
-        assert_eq!(leading_number(b"-1"), None);
-        assert_eq!(leading_number(b"9999999999"), None);
-    }
-}
+mod tests;

@@ -8,7 +8,7 @@ use fd_backup::AccurateList;
 use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
-use fd_messages::{JobCodes, MessageType, expand_job_codes};
+use fd_messages::{JobCodes, MessageType, Numbering, expand_job_codes};
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{LevelFlags, Refusal, RunScript};
@@ -47,6 +47,8 @@ pub(super) struct Conversation<'d> {
     pub(super) channel: Channel,
     pub(super) resource: &'d Director,
     pub(super) session: Arc<Session>,
+    /// By which numbers the Director knows the types of messages.
+    numbering: Numbering,
     /// Why the Director can't be reached any more. Messages are dropped then, and a running job
     /// goes on to its end (reference 02 §9.4).
     pub(super) loss: Loss,
@@ -84,12 +86,19 @@ pub(super) struct Conversation<'d> {
 }
 
 impl<'d> Conversation<'d> {
-    pub(super) fn new(daemon: &'d Daemon, channel: Channel, resource: &'d Director, session: Arc<Session>) -> Self {
+    pub(super) fn new(
+        daemon: &'d Daemon,
+        channel: Channel,
+        resource: &'d Director,
+        session: Arc<Session>,
+        numbering: Numbering,
+    ) -> Self {
         Self {
             daemon,
             channel,
             resource,
             session,
+            numbering,
             loss: Loss::default(),
             snapshot: false,
             snapshot_retention: None,
@@ -245,8 +254,10 @@ impl<'d> Conversation<'d> {
     fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
         let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
         let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
-        for _destination in 0..to_director {
-            self.queue(&texts::jmsg(job_id, type_number, time, line));
+        if let Some(directors_number) = self.numbering.of(type_number) {
+            for _destination in 0..to_director {
+                self.queue(&texts::jmsg(job_id, directors_number, time, line));
+            }
         }
         let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
         let has_job = job_id != 0 && self.session.job.get().is_some();

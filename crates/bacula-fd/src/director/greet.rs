@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
 use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
-use fd_messages::MessageType;
+use fd_messages::{MessageType, Numbering};
 use fd_session::Need;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication};
 use fd_transport::{Channel, Farewell, Fault, Received};
@@ -160,7 +160,8 @@ fn greet(
         Ok(authenticated) => {
             standing.become_known(daemon);
             channel.limit_frames(MAX_PAYLOAD);
-            converse(daemon, channel, resource, authenticated)
+            let numbering = if greeting.knows_events() { Numbering::WithEvents } else { Numbering::BeforeEvents };
+            converse(daemon, channel, resource, authenticated, numbering)
         }
         Err(error) => {
             tracing::warn!(%error, director = %resource.name, %ip, "a Director failed to authenticate");
@@ -217,13 +218,14 @@ fn converse(
     mut channel: Channel,
     resource: &Director,
     authenticated: Authenticated,
+    numbering: Numbering,
 ) -> Option<Channel> {
     if channel.send(hello::DIRECTOR_ACCEPTED).and_then(|()| channel.flush()).is_err() {
         return None;
     }
     let session = daemon.supervisor.enter(authenticated.encrypted);
     let registered = Registered { daemon, session: Arc::clone(&session) };
-    let Remains { farewells, handed_over } = Conversation::new(daemon, channel, resource, session).run();
+    let Remains { farewells, handed_over } = Conversation::new(daemon, channel, resource, session, numbering).run();
     drop(registered);
     let farewell = move || farewells.into_iter().for_each(Farewell::wait);
     if handed_over.is_none() {

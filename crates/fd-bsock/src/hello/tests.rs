@@ -4,19 +4,21 @@ use super::*;
 
 #[test]
 fn all_five_hellos_of_a_director_are_read() {
-    let hello = |name: &[u8], tlspsk| Some(DirectorHello { name: name.to_vec(), tlspsk });
+    let hello = |name: &[u8], version, tlspsk| Some(DirectorHello { name: name.to_vec(), version, tlspsk });
     for (line, expected) in [
-        (&b"Hello Director w-dir calling 10002 tlspsk=100\n"[..], hello(b"w-dir", 100)),
-        (b"Hello Director w-dir calling 10002\n", hello(b"w-dir", 0)),
-        (b"Hello Director w-dir calling\n", hello(b"w-dir", 0)),
-        (b"Hello w-dir calling 10002 tlspsk=2\n", hello(b"w-dir", 2)),
-        (b"Hello w-dir calling 10002\n", hello(b"w-dir", 0)),
-        (b"Hello Director my\x01dir calling 10002 tlspsk=0\n", hello(b"my dir", 0)),
+        (&b"Hello Director w-dir calling 10002 tlspsk=100\n"[..], hello(b"w-dir", 10002, 100)),
+        (b"Hello Director w-dir calling 103\n", hello(b"w-dir", 103, 0)),
+        (b"Hello Director w-dir calling\n", hello(b"w-dir", 0, 0)),
+        (b"Hello w-dir calling 10002 tlspsk=2\n", hello(b"w-dir", 10002, 2)),
+        (b"Hello w-dir calling 10002\n", hello(b"w-dir", 10002, 0)),
+        (b"Hello Director my\x01dir calling 10002 tlspsk=0\n", hello(b"my dir", 10002, 0)),
         (b"Hello w-dir calling\n", None),
         (b"Hello Director w-dir callxing 10002 tlspsk=0\n", None),
     ] {
         assert_eq!(DirectorHello::parse(line), expected, "{}", line.escape_ascii());
     }
+    let knows_events = |version| hello(b"w-dir", version, 0).is_some_and(|hello| hello.knows_events());
+    assert_eq!([10002, 103, 0, -1].map(knows_events), [true, false, false, false]);
     let long = [b"Hello Director ", &[b'n'; 128][..], b" calling 10002 tlspsk=0\n"].concat();
     assert_eq!(DirectorHello::parse(&long), None);
 }
