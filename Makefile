@@ -277,8 +277,10 @@ first-hour-test: deb ## Follow docs/first-hour.md literally on a bare Debian 13,
 pages-test: deb ## Walk the commands of migrating, install and monitoring.md as typed, in a throw-away root: no secret is left open
 	@scripts/pages-test
 
+# Which Director and Storage Daemon: of one release of Debian, or DIRECTOR+STORAGE.
+COMPAT_PAIRS := bookworm trixie bookworm+trixie trixie+bookworm
 compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
-	@scripts/compat-test bookworm trixie
+	@scripts/compat-test $(COMPAT_PAIRS)
 
 support: ## Put what the tests have shown on this machine into docs/support.md
 	@scripts/support

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use nix::sys::signal::{SigSet, Signal};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, RecordRules, Records, compare_records, say};
 
 /// A test bed of an unmodified Bacula 15.0.3 on loopback.
 #[derive(Debug, Parser)]
@@ -45,6 +45,16 @@ enum Command {
     /// The records of what the stock daemon did, which `make test` compares with.
     #[command(subcommand)]
     Records(records::Action),
+    /// Whether two sessions wrote the same records, but for access times.
+    SameRecords {
+        /// `VolSessionId:VolSessionTime` of the first.
+        left: String,
+        /// Of the second.
+        right: String,
+        /// The volumes that hold both, in order.
+        #[arg(required = true)]
+        volumes: Vec<PathBuf>,
+    },
     /// Measure what a FileSet with many patterns costs both daemons.
     Matching {
         /// How many patterns.
@@ -77,6 +87,7 @@ fn main() -> ExitCode {
         Command::Setup => bed::setup::root(&mut |step| say(step)).map(|_| ExitCode::SUCCESS),
         Command::Up { clients } => up(&clients),
         Command::Demo { short, tree } => demo::run(demo::Choice { short, tree }).map(code),
+        Command::SameRecords { left, right, volumes } => same_records(&left, &right, &volumes).map(code),
         Command::Records(action) => records::run(&action).map(|()| ExitCode::SUCCESS),
         Command::Matching { patterns, rounds } => matching::run(patterns, rounds).map(code),
     };
@@ -85,6 +96,18 @@ fn main() -> ExitCode {
         let _ = writeln!(io::stderr(), "bed: {error}");
         ExitCode::FAILURE
     })
+}
+
+/// Says how the records of two sessions differ.
+fn same_records(left: &str, right: &str, volumes: &[PathBuf]) -> bed::Result<bool> {
+    let records = |session: &str| {
+        let numbers = session.split_once(':').and_then(|(id, time)| Some((id.parse().ok()?, time.parse().ok()?)));
+        let session = numbers.ok_or_else(|| BedError::Usage(format!("no session: {session:?}")))?;
+        Records::new(volumes.to_vec(), Some(session))
+    };
+    let found = compare_records(records(left)?, records(right)?, RecordRules { mask_atime: true })?;
+    say(&found.text());
+    Ok(found.is_equal() && found.records > 0)
 }
 
 /// Raises a bed for a human.

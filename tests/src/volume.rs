@@ -1,4 +1,5 @@
-//! Reads a volume of the Storage Daemon record by record (reference 04 Appendix A, layout BB03),
+//! Reads a volume of the Storage Daemon record by record (reference 04 Appendix A, layouts BB03 and
+//! BB02),
 //! independent of the product's own code: every block's checksum is verified and split records are
 //! put together again.
 
@@ -35,6 +36,9 @@ const BLOCK_HEADER: usize = 32;
 const RECORD_HEADER: usize = 12;
 const IDENTIFIER: &[u8; 4] = b"BB03";
 const CHECKSUM_AT: usize = 24;
+/// What 9.6.7 writes: its checksum takes the place of the options word.
+const OLD_IDENTIFIER: &[u8; 4] = b"BB02";
+const OLD_BLOCK_HEADER: usize = CHECKSUM_AT;
 /// Labels take the place of records, with these file indexes.
 const START_OF_SESSION: i32 = -4;
 const END_OF_SESSION: i32 = -5;
@@ -70,6 +74,7 @@ struct Volume {
 
 /// A block whose checksum was right.
 struct Block {
+    /// Where its first record begins, bytes.
     offset: u64,
     session: Session,
     body: Vec<u8>,
@@ -160,7 +165,7 @@ impl Records {
         let mut at = 0;
         // Fewer bytes than a header at the end mean that the next record begins in the next block.
         while block.body.len() - at >= RECORD_HEADER {
-            let offset = block.offset + (BLOCK_HEADER + at) as u64;
+            let offset = block.offset + at as u64;
             let problem = |problem: String| BedError::Volume { volume: path.to_owned(), offset, problem };
             let [file_index, stream, length] = [0, 4, 8].map(|field| i32::from_be_bytes(word(&block.body, at + field)));
             at += RECORD_HEADER;
@@ -214,36 +219,51 @@ impl Iterator for Records {
 impl Volume {
     /// The next block, or `None` at the end of the volume.
     fn block(&mut self) -> Result<Option<Block>> {
-        let mut bytes = vec![0; BLOCK_HEADER];
+        let mut bytes = vec![0; OLD_BLOCK_HEADER];
         let got = read_as_much(&mut self.reader, &mut bytes).map_err(BedError::file("read", &self.path))?;
         if got == 0 {
             return Ok(None);
         }
-        if got < BLOCK_HEADER {
-            return Err(self.problem(format!("{got} bytes where a block header of {BLOCK_HEADER} must stand")));
+        if got < OLD_BLOCK_HEADER {
+            return Err(self.problem(format!("{got} bytes where a block header must stand")));
         }
         let number = |at| u32::from_be_bytes(word(&bytes, at));
         let (options, length, session) = (number(0), number(4) as usize, (number(16), number(20)));
-        if word(&bytes, 12) != *IDENTIFIER {
-            return Err(self.problem(format!("expected block identifier BB03, got {:?}", word(&bytes, 12))));
-        }
-        if options != WITH_CHECKSUM || !(BLOCK_HEADER..=LARGEST_BLOCK).contains(&length) {
+        let header = match &word(&bytes, 12) {
+            IDENTIFIER => BLOCK_HEADER,
+            OLD_IDENTIFIER => OLD_BLOCK_HEADER,
+            other => return Err(self.problem(format!("expected block identifier BB03 or BB02, got {other:?}"))),
+        };
+        let good_options = header == OLD_BLOCK_HEADER || options == WITH_CHECKSUM;
+        if !good_options || !(header..=LARGEST_BLOCK).contains(&length) {
             return Err(self.problem(format!("block options {options:#x}, length {length}")));
         }
-        let mut expected = [0; 8];
-        expected.copy_from_slice(bytes.get(CHECKSUM_AT..BLOCK_HEADER).unwrap_or(&[0; 8]));
-        let mut body = vec![0; length - BLOCK_HEADER];
-        self.reader.read_exact(&mut body).map_err(BedError::file("read a whole block of", &self.path))?;
-        let mut hash = Xxh3::new();
-        hash.update(bytes.get(..CHECKSUM_AT).unwrap_or_default());
-        hash.update(&[0; 8]);
-        hash.update(&body);
-        if hash.digest() != u64::from_be_bytes(expected) {
-            return Err(self.problem(format!("checksum {:016x}, but it says {expected:02x?}", hash.digest())));
-        }
-        let offset = self.offset;
+        bytes.resize(length, 0);
+        let rest = bytes.get_mut(OLD_BLOCK_HEADER..).unwrap_or_default();
+        self.reader.read_exact(rest).map_err(BedError::file("read a whole block of", &self.path))?;
+        let body = bytes.split_off(header);
+        self.check(&bytes, &body)?;
+        let offset = self.offset + header as u64;
         self.offset += length as u64;
         Ok(Some(Block { offset, session, body }))
+    }
+
+    /// The checksum in a block's header must be that of the block.
+    fn check(&self, header: &[u8], body: &[u8]) -> Result<()> {
+        let (has, says) = if header.len() == OLD_BLOCK_HEADER {
+            let mut crc = flate2::Crc::new();
+            crc.update(header.get(4..).unwrap_or_default());
+            crc.update(body);
+            (u64::from(crc.sum()), u64::from(u32::from_be_bytes(word(header, 0))))
+        } else {
+            let mut hash = Xxh3::new();
+            hash.update(header.get(..CHECKSUM_AT).unwrap_or_default());
+            hash.update(&[0; 8]);
+            hash.update(body);
+            let half = |at| u64::from(u32::from_be_bytes(word(header, at)));
+            (hash.digest(), half(CHECKSUM_AT) << 32 | half(CHECKSUM_AT + 4))
+        };
+        if has == says { Ok(()) } else { Err(self.problem(format!("checksum {has:016x}, but it says {says:016x}"))) }
     }
 
     fn problem(&self, problem: String) -> BedError {

@@ -26,6 +26,32 @@ fn block(number: u32, session: Session, records: &[(i32, i32, u32, &[u8])]) -> V
     bytes
 }
 
+/// The same as 9.6.7 writes it.
+fn old_block(session: Session, records: &[(i32, i32, u32, &[u8])]) -> Vec<u8> {
+    let mut bytes = block(0, session, records);
+    bytes.drain(CHECKSUM_AT..BLOCK_HEADER);
+    let length = u32::try_from(bytes.len()).unwrap();
+    bytes[4..8].copy_from_slice(&length.to_be_bytes());
+    bytes[12..16].copy_from_slice(b"BB02");
+    let mut crc = flate2::Crc::new();
+    crc.update(&bytes[4..]);
+    bytes[..4].copy_from_slice(&crc.sum().to_be_bytes());
+    bytes
+}
+
+#[test]
+fn blocks_of_9_6_7_are_read_and_checked() {
+    let records =
+        [old_block((1, 9), &[(1, 1, 4, b"attr"), (1, 2, 6, b"abc")]), old_block((1, 9), &[(1, -2, 3, b"def")])];
+    let got = read(&[records.concat()], None).unwrap();
+    let got: Vec<_> = got.iter().map(|r| (r.offset, r.stream, &r.data[..])).collect();
+    assert_eq!(got, [(24, 1, &b"attr"[..]), (40, 2, b"abcdef")]);
+    let mut damaged = records.concat();
+    damaged[36] ^= 1;
+    let error = read(&[damaged], None).unwrap_err().to_string();
+    assert!(error.contains("checksum"), "{error}");
+}
+
 fn read(volumes: &[Vec<u8>], wanted: Option<Session>) -> Result<Vec<Record>> {
     let folder = Folder::new("volume").unwrap();
     let paths = volumes.iter().enumerate().map(|(number, bytes)| {

@@ -23,8 +23,11 @@ fn greeting(tlspsk: i32, require_tls: bool) -> StorageHello {
 
 /// The frames of a list of actions.
 fn sent(actions: &[Action<StorageGreeting, StorageError>]) -> Vec<&[u8]> {
-    let frame = |action| if let &Action::Send(ref frame) = action { Some(frame.as_slice()) } else { None };
-    actions.iter().filter_map(frame).collect()
+    let frames = actions.iter().filter_map(|action| match action {
+        Action::Send(frame) => Some(frame.as_slice()),
+        _ => None,
+    });
+    frames.collect()
 }
 
 /// As 9.6.7 speaks (reference 01 §12).
