@@ -363,7 +363,7 @@ fn with_wrong_exponents(pair: &KeyPair) -> KeyPair {
 fn signatures_of_an_earlier_job_are_used_if_they_are_valid_and_of_this_key() {
     let own = pair();
     let contents: [&[u8]; 3] = [b"one", b"two", b"three"];
-    for kind in [DigestKind::Md5, DigestKind::Sha1, DigestKind::Sha256] {
+    for kind in DigestKind::SIGNED {
         let store = Arc::<Store>::default();
         let made = job(&own, kind, &store, &contents);
         let unable = with_wrong_exponents(&own);

@@ -13,31 +13,13 @@
 use fd_crypto::processor::Processor;
 use fd_crypto::{DigestSet, Digester};
 use fd_messages::CancelToken;
-use fd_records::{DigestKind, DigestValue};
+use fd_records::{DigestKind, DigestValue, Guess};
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
 use super::long::LongFiles;
 use super::small::SmallFiles;
 use super::streamed::StreamedDigests;
 use crate::output_file::OutputFile;
-
-/// The kinds that are expected of the first digest record: what most backups have, and where the
-/// data can't be read again also what costs little.
-const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
-
-/// The same for data that a plugin takes, of which no other kind can be made later, if nothing is
-/// known about it: also the other common ones.
-const RECORDED_OF_PLUGIN: [DigestKind; 6] = [
-    DigestKind::Md5,
-    DigestKind::Sha1,
-    DigestKind::Sha256,
-    DigestKind::Xxh64,
-    DigestKind::Xxh3_64,
-    DigestKind::Xxh3_128,
-];
-
-/// What a signature can be over, the default of `PKI Digest` first (reference 04 §12.4).
-const SIGNED: [DigestKind; 3] = [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1];
 
 /// The largest file whose bytes are kept, by the size in its attributes.
 const SMALL: u64 = 512 << 10;
@@ -100,6 +82,11 @@ impl Expected {
     }
 }
 
+/// The kinds that are guessed so, the likely one first.
+fn guessed(so: impl Fn(Guess) -> bool) -> Vec<DigestKind> {
+    DigestKind::ALL.into_iter().filter(|kind| so(kind.guess())).collect()
+}
+
 /// When the outcome for a file is known.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -145,10 +132,13 @@ impl DigestCheck {
     pub(crate) fn new(records_count: bool, signatures_count: bool, processor: Processor) -> Self {
         Self {
             records_count,
-            recorded: Expected { last: None, first: RECORDED.to_vec() },
-            first_of_plugin: RECORDED_OF_PLUGIN.to_vec(),
+            recorded: Expected { last: None, first: guessed(|guess| guess == Guess::Everything) },
+            first_of_plugin: guessed(|guess| guess != Guess::Nothing),
             taker: Taker::Disk,
-            signed: Expected { last: None, first: if signatures_count { SIGNED.to_vec() } else { Vec::new() } },
+            signed: Expected {
+                last: None,
+                first: if signatures_count { DigestKind::SIGNED.to_vec() } else { Vec::new() },
+            },
             expects_signature: signatures_count,
             without: 0,
             longest_without: 0,

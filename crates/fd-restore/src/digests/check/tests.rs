@@ -5,6 +5,19 @@ use super::*;
 /// Longer than what is kept.
 const LONG: usize = 700_001;
 
+/// The kinds that are made of the first file if it can't be read again.
+const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
+
+/// The same for data that a plugin takes.
+const RECORDED_OF_PLUGIN: [DigestKind; 6] = [
+    DigestKind::Md5,
+    DigestKind::Sha1,
+    DigestKind::Sha256,
+    DigestKind::Xxh64,
+    DigestKind::Xxh3_64,
+    DigestKind::Xxh3_128,
+];
+
 fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
     let mut digester = Digester::new(kind).unwrap();
     digester.update(data);
