@@ -278,7 +278,7 @@ pages-test: deb ## Walk the commands of migrating, install and monitoring.md as 
 	@scripts/pages-test
 
 # Which Director and Storage Daemon: of one release of Debian, or DIRECTOR+STORAGE.
-COMPAT_PAIRS := bookworm trixie bookworm+trixie trixie+bookworm
+COMPAT_PAIRS ?= bookworm trixie bookworm+trixie trixie+bookworm
 compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
 	@scripts/compat-test $(COMPAT_PAIRS)
 
