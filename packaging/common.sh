@@ -12,7 +12,7 @@ plugins=s3
 [[ ${FERROFD_MACHINE:-$(uname -m)} == x86_64 ]] || plugins=
 binaries="$programs${plugins:+ $plugins-fd.so}"
 built=$target/packaging/program${portable:+-portable}
-packages=${PACKAGES:-$target/packages}
+packages=${PACKAGES:-$target/packages${portable:+-portable}}
 
 # PACKAGE_VERSION is for the tests, which need an upgrade.
 version=${PACKAGE_VERSION:-$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml)}
