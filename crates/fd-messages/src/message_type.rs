@@ -96,10 +96,9 @@ impl MessageType {
 }
 
 /// By which numbers a Director knows the types.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Numbering {
     /// By ours.
-    #[default]
     WithEvents,
     /// It has no events, and what comes after them has one less. By our numbers it would take a
     /// fatal error for an error, and an event for a fatal error.
