@@ -17,7 +17,8 @@ use crate::report::Report;
 use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
-use super::named::{AclsCome, Made, with_named};
+use super::made::{AclsCome, Made};
+use super::named::with_named;
 
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {

@@ -11,6 +11,9 @@ use crate::output_file::OutputFile;
 use crate::report::{QueuedMessage, Report};
 use crate::texts;
 
+use super::held::Round;
+use super::state::RestoreState;
+
 /// The messages about files, by ticket.
 #[derive(Default)]
 pub(super) struct Findings(HashMap<Ticket, Vec<QueuedMessage>>);
@@ -26,6 +29,22 @@ impl Findings {
 
     pub(super) fn take(&mut self, ticket: Ticket) -> Vec<QueuedMessage> {
         self.0.remove(&ticket).unwrap_or_default()
+    }
+}
+
+impl Round<'_> {
+    /// Makes all deferred digests, and delivers the messages that were held for them.
+    pub(super) fn settle(&mut self) {
+        self.state.digest.finish();
+        self.deliver_held();
+    }
+
+    /// Makes the digests of small files, and delivers the messages that are held for nothing else.
+    pub(super) fn deliver_held(&mut self) {
+        let RestoreState { digest, encryption, .. } = &mut *self.state;
+        let mut findings = Findings::default();
+        digest.settle(|checked| findings.add(checked, encryption));
+        self.report.settle(|ticket| if digest.is_unknown(ticket) { None } else { Some(findings.take(ticket)) });
     }
 }
 

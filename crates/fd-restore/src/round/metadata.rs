@@ -11,7 +11,8 @@ use crate::output_file::Identity;
 use crate::report::Report;
 use crate::tree::Directories;
 
-use super::named::{Made, with_named};
+use super::made::Made;
+use super::named::with_named;
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_HELD: usize = 64;
@@ -60,7 +61,7 @@ impl HeldMetadata {
         writer: &mut MetadataWriter,
         report: &mut Report<'_>,
         item: &RestoreItem,
-        made: Made,
+        made: &Made,
     ) {
         with_named(directories, item, |target| {
             if target.stat().is_ok_and(|stat| is_of_record(item, &stat, made)) {
@@ -84,10 +85,10 @@ impl HeldMetadata {
 }
 
 /// Whether what stands there can be what the record has made.
-fn is_of_record(item: &RestoreItem, found: &FileStat, made: Made) -> bool {
+fn is_of_record(item: &RestoreItem, found: &FileStat, made: &Made) -> bool {
     let stat = &item.stat;
     if let Made::Updated(identity) = made {
-        return Identity::of(found) == identity;
+        return Identity::of(found) == *identity;
     }
     if item.file_type == Some(FileType::Special) {
         let owner = (found.st_uid, found.st_gid, found.st_rdev);

@@ -1,0 +1,185 @@
+//! The end of an object: digest or signature, attributes, then ACLs and extended attributes
+//! (reference 05 §3.5).
+
+use fd_crypto::pki::Signature;
+use fd_messages::MessageType;
+use fd_metadata::Target;
+use fd_records::{DigestKind, FileType};
+
+use super::held::{Current, DigestRecord, Round};
+use super::made::Made;
+use super::state::RestoreState;
+use super::{attributes, findings, metadata};
+use crate::digests::Recorded;
+use crate::file::RestoreItem;
+use crate::output_file::OutputFile;
+use crate::texts;
+
+impl Round<'_> {
+    /// Ends the current object, whose further records are out of place.
+    pub(super) fn close(&mut self) {
+        self.end_data();
+        let was_open = self.is_open();
+        let Some(mut current) = self.current.take() else { return };
+        self.drop_other_acls(&mut current);
+        let mut file = current.made.take_file();
+        let signature = if was_open { self.state.encryption.take_known_signature() } else { None };
+        if was_open {
+            let digest = std::mem::take(&mut current.digest);
+            self.complete(&current.item, file.as_mut(), digest, signature.is_some());
+        }
+        self.apply_held(&mut current, file.as_ref());
+        if was_open {
+            self.check_signature(&current.item, file.as_ref(), signature);
+            self.state.digest.leave();
+            self.state.digest.abandon();
+            self.state.encryption.forget();
+        }
+        if let Some(Err(errno)) = file.map(OutputFile::close) {
+            self.report.now(MessageType::Error, &texts::close_failed(&current.item.output, errno));
+        }
+        self.current = Some(current);
+    }
+
+    /// The keys of an encrypted file.
+    pub(super) fn session_data(&mut self, record: &[u8]) {
+        self.compare_now();
+        if self.is_complete() {
+            // It is out of place: its file is complete.
+            self.close();
+        }
+        if self.is_open() && self.state.encryption.session(record, &mut self.report).is_err() {
+            self.give_up();
+        }
+    }
+
+    /// Whether there may be more data of the current file than has come.
+    pub(super) fn is_torn(&mut self) -> bool {
+        match &mut self.current {
+            Some(current) if current.digest.has_come() => false,
+            Some(Current { item, made: Made::Open(file), .. }) => {
+                file.is_new() && file.length() != Some(item.stat.size)
+            }
+            _ => self.section.is_open(),
+        }
+    }
+
+    /// Reports that there should be more of the current file.
+    pub(super) fn report_torn(&mut self) {
+        let Some(Current { item, made: Made::Open(file), .. }) = &mut self.current else { return };
+        let text = wrong_length(item, file).map_or_else(
+            || texts::unfinished(&item.output),
+            |restored| texts::wrong_size(&item.output, item.stat.size, restored),
+        );
+        self.report.now(MessageType::Error, &text);
+    }
+
+    /// Takes the ACLs away that a directory has and its record does not. A job that has brought no
+    /// ACL may be of a backup that saves none.
+    fn drop_other_acls(&mut self, current: &mut Current) {
+        let Made::Existing(come) = current.made else { return };
+        let RestoreItem { path: Ok(path), output, .. } = &current.item else { return };
+        current.made = Made::Object;
+        let RestoreState { directories, writer, has_acls, .. } = &mut *self.state;
+        // Its ACLs have said so if it can't be opened any more.
+        if *has_acls && let Ok(directory) = directories.open(path) {
+            let warning = writer.drop_acls(&directory.target(), output, !come.access, !come.default);
+            metadata::warn(&mut self.report, warning);
+        }
+    }
+
+    /// All data has come: compares it with what is recorded, and sets the attributes.
+    fn complete(
+        &mut self,
+        item: &RestoreItem,
+        mut file: Option<&mut OutputFile>,
+        digest: DigestRecord,
+        is_signed: bool,
+    ) {
+        let report = &mut self.report;
+        let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(report));
+        // Of attributes that a plugin keeps for itself, the size need not be true.
+        let restored = file.as_mut().filter(|_| by_core).and_then(|file| wrong_length(item, file));
+        let file = file.map(|file| &*file);
+        let RestoreState { digest: check, encryption, usual, directories, .. } = &mut *self.state;
+        // Data of another length has another digest, so the length alone is reported.
+        match (restored, digest) {
+            (Some(restored), _) => {
+                report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
+            }
+            (None, DigestRecord::Wrong(text)) => report.now(MessageType::Error, &text),
+            (None, DigestRecord::Waits(recorded)) if !is_signed => {
+                findings::check(recorded.kind(), Recorded::Digest(recorded), item, file, check, encryption, report);
+            }
+            (None, DigestRecord::Waits(_) | DigestRecord::Done | DigestRecord::NotCome) => {}
+        }
+        if let Some(plugin) = self.section.plugin() {
+            plugin.close(report);
+        }
+        match file {
+            Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
+            None if by_core => attributes::set_by_name(report, directories, item),
+            Some(file) => {
+                if let Err(errno) = file.finish() {
+                    report.now(MessageType::Error, &texts::modes_not_set(texts::OPEN_LINES, &item.output, errno));
+                }
+            }
+            None => {}
+        }
+    }
+
+    /// Applies ACLs and extended attributes that have waited for the attributes.
+    fn apply_held(&mut self, current: &mut Current, file: Option<&OutputFile>) {
+        let Current { item, made, metadata, xacls, .. } = current;
+        let (metadata, xacls) = (std::mem::take(metadata), std::mem::take(xacls));
+        let RestoreState { writer, directories, .. } = &mut *self.state;
+        match file {
+            _ if metadata.is_empty() => {}
+            Some(file) => {
+                if let Some(descriptor) = file.descriptor() {
+                    metadata.apply(writer, &mut self.report, item, &Target::Open(descriptor));
+                }
+            }
+            None => metadata.apply_by_name(directories, writer, &mut self.report, item, made),
+        }
+        if let Some(plugin) = self.section.plugin() {
+            for (kind, _, content) in xacls.records() {
+                plugin.write_xacl(*kind, content, &mut self.report);
+            }
+        }
+    }
+
+    /// Compares the data with its signature, or says that it has none that can be checked.
+    fn check_signature(
+        &mut self,
+        item: &RestoreItem,
+        file: Option<&OutputFile>,
+        signature: Option<(DigestKind, Signature)>,
+    ) {
+        let RestoreState { digest, encryption, .. } = &mut *self.state;
+        match signature {
+            Some((kind, signature)) => {
+                let recorded = Recorded::Signature(signature);
+                findings::check(kind, recorded, item, file, digest, encryption, &mut self.report);
+            }
+            None => encryption.report_unsigned(wants_signature(item, file), &item.output, &mut self.report),
+        }
+    }
+}
+
+/// The length of the restored data, if it differs from that in the attributes.
+fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
+    let restored = if item.file_type == Some(FileType::Regular) { file.length()? } else { 0 };
+    (restored > 0 && item.stat.size > 0 && restored != item.stat.size).then_some(restored)
+}
+
+/// Whether what was restored must be signed where signatures are checked. What comes out of a fifo
+/// is signed by no backup; where signatures are needed it is reported as unsigned. An update of
+/// attributes has no data to sign.
+fn wants_signature(item: &RestoreItem, file: Option<&OutputFile>) -> bool {
+    match item.file_type {
+        Some(FileType::EmptyFile | FileType::Regular | FileType::Raw) => !item.is_update,
+        Some(FileType::Fifo) => file.is_some_and(|file| file.reach_with(0) > 0),
+        _ => false,
+    }
+}

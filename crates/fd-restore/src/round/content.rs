@@ -1,0 +1,160 @@
+//! The data of the current file, and what the volume says about it: keys, digest, signature
+//! (reference 05 §3.4, §11).
+
+use fd_messages::MessageType;
+use fd_records::{DigestKind, DigestValue, Stream, StreamClass};
+
+use super::held::{Current, DigestRecord, Round};
+use super::made::Made;
+use super::metadata::HeldMetadata;
+use super::state::RestoreState;
+use crate::file::{DataPath, Destination, Encryption, Sink};
+use crate::plugins::Section;
+use crate::texts;
+
+impl<'a> Round<'a> {
+    /// A data record (reference 05 §3.4).
+    pub(super) fn data(&mut self, stream: Stream, record: &[u8]) {
+        self.report_data_of_update();
+        let follows = match self.previous.class() {
+            StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
+            // The stock daemon drops the first record, which only a plugin can have saved.
+            StreamClass::AttributesUpdate => self.section.is_open(),
+            _ => self.previous == stream.kind(),
+        };
+        if !follows || self.is_mere_update() {
+            return;
+        }
+        let mut is_lost = false;
+        if let Some((data, encryption, mut to)) = self.destination() {
+            to.progress.add_read_bytes(record.len() as u64);
+            is_lost = data.record(stream, record, encryption, &mut to).is_err();
+        }
+        if is_lost {
+            self.give_up();
+        }
+    }
+
+    /// Whether the daemon itself restores an update of attributes: its file keeps the data that it
+    /// has.
+    fn is_mere_update(&self) -> bool {
+        !self.section.is_open() && self.current.as_ref().is_some_and(|current| current.item.is_update)
+    }
+
+    /// Data behind an update of attributes is what a plugin has saved, but not how it is to be
+    /// combined with the file's own. A plugin that leaves the file to the daemon has it dropped, as
+    /// by the stock daemon.
+    fn report_data_of_update(&mut self) {
+        let is_first = !matches!(self.previous.class(), StreamClass::Data(_)) && self.is_mere_update();
+        let Some(Current { item, made, .. }) = self.current.as_ref().filter(|_| is_first) else { return };
+        if !item.is_of_plugin {
+            return;
+        }
+        let is_there = !matches!(made, Made::Nothing);
+        match self.section.plugin() {
+            None => self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output)),
+            Some(plugin) if plugin.leaves_it_to_core() && is_there => {
+                self.report.now(MessageType::Warning, &texts::data_of_update_dropped(&item.output));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// The end of the data, which only the next record shows.
+    pub(super) fn end_data(&mut self) {
+        if let Some((data, encryption, mut to)) = self.destination() {
+            data.end(encryption, &mut to);
+        }
+    }
+
+    /// Where the data of the current file goes, if it is restored.
+    fn destination(&mut self) -> Option<(&mut DataPath, &mut Encryption, Destination<'_, 'a, 'a>)> {
+        let Current { item, made, .. } = self.current.as_mut()?;
+        let sink = match (made, &mut self.section) {
+            (Made::Open(file), _) => Sink::File(file),
+            (_, Section::Plugin(plugin)) if plugin.is_open() => Sink::Plugin(plugin),
+            _ => return None,
+        };
+        let RestoreState { data, digest, encryption, .. } = &mut *self.state;
+        Some((data, encryption, Destination { sink, item, digest, progress: self.progress, report: &mut self.report }))
+    }
+
+    /// A signature: of the data that was just restored. It is checked when the file is complete.
+    pub(super) fn signature(&mut self, record: &[u8]) {
+        if let (true, Some(current)) = (self.is_open(), &self.current) {
+            self.state.encryption.signature(record, &current.item.output, &mut self.report);
+        }
+    }
+
+    /// A digest: of the data that was just restored. It is compared when the file is complete.
+    pub(super) fn digest(&mut self, kind: DigestKind, record: &[u8]) {
+        self.compare_now();
+        self.end_data();
+        let is_open = self.is_open();
+        let Some(current) = self.current.as_mut().filter(|_| is_open) else { return };
+        let digest = &mut self.state.digest;
+        if matches!(current.digest, DigestRecord::Wrong(_)) {
+            return;
+        }
+        current.digest = DigestRecord::Done;
+        if self.state.encryption.has_known_signature() {
+            digest.expect_signature();
+            return;
+        }
+        if !self.plan.check_digests {
+            return;
+        }
+        digest.expect_record(kind);
+        if let Some(recorded) = DigestValue::from_bytes(kind, record) {
+            current.digest = DigestRecord::Waits(recorded);
+        } else if let Some(restored) = digest.make_now(kind, current.made.file()) {
+            // A value of another length is the digest of no data.
+            current.digest = DigestRecord::Wrong(texts::digest_differs(kind, &current.item.output, record, &restored));
+        }
+    }
+
+    /// Compares the digest of the current file now.
+    pub(super) fn compare_now(&mut self) {
+        let is_open = self.is_open();
+        let Some(current) = self.current.as_mut().filter(|_| is_open) else { return };
+        let DigestRecord::Waits(recorded) = &current.digest else { return };
+        let kind = recorded.kind();
+        let restored = self.state.digest.make_now(kind, current.made.file());
+        current.digest = match restored.filter(|restored| restored != recorded) {
+            Some(restored) => {
+                let text = texts::digest_differs(kind, &current.item.output, recorded.as_bytes(), &restored);
+                DigestRecord::Wrong(text)
+            }
+            None => DigestRecord::Done,
+        };
+    }
+
+    /// Leaves the current file as it is: private, without attributes.
+    pub(super) fn give_up(&mut self) {
+        self.compare_now();
+        self.report_wrong_digest();
+        drop(self.current.as_mut().and_then(|current| current.made.take_file()));
+        if let Some(plugin) = self.section.plugin() {
+            if self.report.is_fatal() {
+                plugin.cancel(&mut self.report);
+            }
+            plugin.abandon(&mut self.report);
+        }
+        if let Some(current) = &mut self.current {
+            current.digest = DigestRecord::NotCome;
+            current.metadata = HeldMetadata::default();
+            current.xacls = HeldMetadata::default();
+        }
+        self.state.digest.abandon();
+        self.state.encryption.forget();
+    }
+
+    /// Reports that the digest of the current file is not that of its data.
+    pub(super) fn report_wrong_digest(&mut self) {
+        if let Some(DigestRecord::Wrong(text)) =
+            self.current.as_mut().map(|current| std::mem::take(&mut current.digest))
+        {
+            self.report.now(MessageType::Error, &text);
+        }
+    }
+}

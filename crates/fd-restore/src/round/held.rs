@@ -1,0 +1,111 @@
+//! What a round holds, and the object that its records are of.
+
+use fd_messages::{CancelToken, Progress};
+use fd_records::{DigestValue, Stream};
+
+use super::made::Made;
+use super::metadata::HeldMetadata;
+use super::state::RestoreState;
+use crate::file::RestoreItem;
+use crate::output_file::OutputFile;
+use crate::overlap::{Pace, Writers};
+use crate::plan::{RestorePlan, WritingDepth};
+use crate::plugins::Section;
+use crate::report::Report;
+use crate::tree::OutputPath;
+
+/// The object whose records come.
+pub(super) struct Current {
+    pub(super) item: RestoreItem,
+    pub(super) made: Made,
+    pub(super) digest: DigestRecord,
+    /// ACLs and extended attributes that are applied after the attributes.
+    pub(super) metadata: HeldMetadata,
+    /// Those that a plugin has saved in its own form.
+    pub(super) xacls: HeldMetadata,
+}
+
+impl Current {
+    pub(super) fn new(item: RestoreItem, made: Made) -> Self {
+        let (metadata, xacls) = (HeldMetadata::default(), HeldMetadata::default());
+        Self { item, made, digest: DigestRecord::NotCome, metadata, xacls }
+    }
+}
+
+/// The digest record of the data. It is the last one of a file, so behind it nothing is missing.
+#[derive(Default, Debug)]
+pub(super) enum DigestRecord {
+    #[default]
+    NotCome,
+    /// It has come, and nothing is to be compared any more.
+    Done,
+    /// It has come, and is compared when the file is complete.
+    Waits(DigestValue),
+    /// It is not that of the data, as this message says, which waits for the length.
+    Wrong(Vec<u8>),
+}
+
+impl DigestRecord {
+    /// Whether it has come, and is right as far as that is known.
+    pub(super) const fn has_come(&self) -> bool {
+        matches!(self, Self::Done | Self::Waits(_))
+    }
+}
+
+/// What is said once for many records.
+#[derive(Default, Debug)]
+pub(super) struct SaidOnce {
+    /// Ignored records, by kind.
+    pub(super) data_streams: u64,
+    pub(super) resource_forks: u64,
+    pub(super) finder_info: u64,
+    /// The last command of a plugin that messages have told of.
+    pub(super) command: Vec<u8>,
+    /// Files that came after their plugin had failed.
+    pub(super) lost: u64,
+}
+
+/// How objects are made.
+pub(super) struct Making {
+    /// How many files are made at a time.
+    pub(super) pace: Pace,
+    pub(super) writers: Writers,
+    /// The file of the next attribute record, if it is made already.
+    pub(super) before: Option<(RestoreItem, Option<OutputFile>)>,
+    /// The parent of the last object that was no directory, if it could not be made.
+    pub(super) failed_parent: Option<OutputPath>,
+}
+
+impl Making {
+    pub(super) fn new(depth: WritingDepth) -> Self {
+        Self { pace: Pace::new(depth), writers: Writers::new(), before: None, failed_parent: None }
+    }
+}
+
+pub(super) struct Round<'a> {
+    pub(super) plan: &'a RestorePlan,
+    pub(super) progress: &'a Progress,
+    pub(super) cancel: &'a CancelToken,
+    pub(super) report: Report<'a>,
+    pub(super) state: &'a mut RestoreState,
+    /// The object of the last attribute record that was restored.
+    pub(super) current: Option<Current>,
+    /// Whether a plugin has saved the records that come, and which one restores them.
+    pub(super) section: Section<'a>,
+    /// The stream of the record before, without flag bits.
+    pub(super) previous: Stream,
+    pub(super) making: Making,
+    pub(super) said_once: SaidOnce,
+}
+
+impl Round<'_> {
+    /// Whether data of the current file is restored.
+    pub(super) fn is_open(&self) -> bool {
+        self.section.is_open() || self.current.as_ref().is_some_and(|current| current.made.file().is_some())
+    }
+
+    /// Whether the digest of the current file has come, and is right as far as that is known.
+    pub(super) fn is_complete(&self) -> bool {
+        self.current.as_ref().is_some_and(|current| current.digest.has_come())
+    }
+}
