@@ -241,28 +241,31 @@ impl OutputFile {
     }
 
     /// Reads the file from its beginning to its end; returns its length. Fails for a file that this
-    /// job has not made, since it may contain more than was written.
-    pub(crate) fn read_again(&self, mut take: impl FnMut(&[u8])) -> std::io::Result<u64> {
+    /// job has not made, since it may contain more than was written, and with ECANCELED once the
+    /// job is canceled.
+    pub(crate) fn read_again(&self, cancel: &CancelToken, mut take: impl FnMut(&[u8])) -> Result<u64, Errno> {
         if !self.is_of_this_job() {
-            return Err(Errno::ESPIPE.into());
+            return Err(Errno::ESPIPE);
         }
-        let second = if self.is_readable { None } else { Some(File::open(self.own_path()?)?) };
+        let open = |path| File::open(path).map_err(|error| errno_of(&error));
+        let second = if self.is_readable { None } else { Some(open(self.own_path()?)?) };
         let file = match &second {
             Some(second) => second,
             None => self.file()?,
         };
         let mut block = vec![0; READ];
         let mut address = 0;
-        loop {
+        while !cancel.is_cancelled() {
             let count = match file.read_at(&mut block, address) {
                 Ok(0) => return Ok(address),
                 Ok(count) => count,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
+                Err(error) => return Err(errno_of(&error)),
             };
             take(block.get(..count).unwrap_or_default());
             address = address.saturating_add(count as u64);
         }
+        Err(Errno::ECANCELED)
     }
 
     /// Whether this job has made the file, so that all that is in it was written.

@@ -28,8 +28,8 @@ const SMALL: u64 = 512 << 10;
 /// of files takes as long as its longest one.
 const MOST_LEFT: u64 = 64 << 20;
 
-/// A longer file is not read again alone.
-const AGAIN: u64 = 1 << 30;
+/// A longer file is not read again alone: the job would stand still for minutes.
+const AGAIN: u64 = 16 << 30;
 
 /// After so many files in a row without a digest nothing is prepared for one, until one comes; for
 /// a file that can be read again after one that is not small.
@@ -124,6 +124,7 @@ pub(crate) struct DigestCheck {
     small: SmallFiles,
     long: LongFiles,
     streamed: StreamedDigests,
+    cancel: CancelToken,
 }
 
 impl DigestCheck {
@@ -149,6 +150,7 @@ impl DigestCheck {
             small: SmallFiles::new(processor),
             long: LongFiles::new(processor),
             streamed: StreamedDigests::default(),
+            cancel: CancelToken::default(),
         }
     }
 
@@ -248,7 +250,7 @@ impl DigestCheck {
         }
         self.stream();
         let before = self.length;
-        let again = file.and_then(|file| file.read_again(|data| self.streamed.update(data)).ok());
+        let again = file.and_then(|file| file.read_again(&self.cancel, |data| self.streamed.update(data)).ok());
         if before > 0 && again != Some(before) {
             self.basis = Basis::Nothing;
         }
@@ -288,30 +290,37 @@ impl DigestCheck {
         {
             self.long.add(ticket, reader, self.length, kind, recorded, name);
         } else {
-            return Answer::Now(recorded, self.make_now(kind, file).map_or(Finding::None, Finding::Has));
+            return Answer::Now(recorded, self.make_now(kind, file));
         }
         self.next += 1;
         self.basis = Basis::Nothing;
         Answer::Later(ticket)
     }
 
-    /// The digest of the current file, if it can be made. It can be made only once.
-    pub(crate) fn make_now(&mut self, kind: DigestKind, file: Option<&OutputFile>) -> Option<DigestValue> {
-        let length = self.length;
-        let again = || {
-            let mut digester = Digester::new(kind).ok()?;
-            let found = file?.read_again(|data| digester.update(data)).ok()?;
-            digester.finish().ok().filter(|_| found == length)
-        };
+    /// Digests the current file, all of which is written. It can be done only once.
+    pub(crate) fn make_now(&mut self, kind: DigestKind, file: Option<&OutputFile>) -> Finding {
+        let made = |value: Option<DigestValue>| value.map_or(Finding::None, Finding::Has);
         match std::mem::replace(&mut self.basis, Basis::Nothing) {
-            Basis::Nothing => None,
-            Basis::Kept if self.small.can_make(kind) => self.small.make_now(kind),
-            Basis::Kept | Basis::Unprepared => self.is_readable.then(again).flatten(),
-            Basis::Left => again(),
+            Basis::Nothing => Finding::None,
+            Basis::Kept if self.small.can_make(kind) => made(self.small.make_now(kind)),
+            Basis::Kept | Basis::Unprepared if !self.is_readable => Finding::None,
+            Basis::Kept | Basis::Unprepared | Basis::Left => self.read_again(kind, file),
             Basis::Streamed => match self.streamed.finish(kind) {
-                None if self.is_readable => again(),
-                value => value,
+                None if self.is_readable => self.read_again(kind, file),
+                value => made(value),
             },
+        }
+    }
+
+    /// Digests what is in the current file.
+    fn read_again(&self, kind: DigestKind, file: Option<&OutputFile>) -> Finding {
+        let (Some(file), Ok(mut digester)) = (file, Digester::new(kind)) else { return Finding::None };
+        match (file.read_again(&self.cancel, |data| digester.update(data)), digester.finish()) {
+            (Err(_), _) if self.cancel.is_cancelled() => Finding::Cancelled,
+            (Err(errno), _) => Finding::Unreadable(errno),
+            (Ok(length), Ok(digest)) if length == self.length => Finding::Has(digest),
+            (Ok(_), Ok(digest)) => Finding::Changed(digest),
+            (Ok(_), Err(_)) => Finding::None,
         }
     }
 
@@ -320,8 +329,9 @@ impl DigestCheck {
         self.long.leave();
     }
 
-    /// Sets the token that stops the reading of long files.
+    /// Sets the token that stops the reading of files.
     pub(crate) fn belong_to(&mut self, cancel: &CancelToken) {
+        self.cancel = cancel.clone();
         self.long.belong_to(cancel);
     }
 

@@ -107,7 +107,7 @@ impl Round<'_> {
             (Some(restored), _) => {
                 report.now(MessageType::Error, &texts::wrong_size(&item.output, item.stat.size, restored));
             }
-            (None, DigestRecord::Wrong(text)) => report.now(MessageType::Error, &text),
+            (None, DigestRecord::Wrong((kind, text))) => report.now(kind, &text),
             (None, DigestRecord::Waits(recorded)) if !is_signed => {
                 findings::check(recorded.kind(), Recorded::Digest(recorded), item, file, check, encryption, report);
             }

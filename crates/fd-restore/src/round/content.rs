@@ -4,10 +4,12 @@
 use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, Stream, StreamClass};
 
+use super::findings;
 use super::held::{Current, DigestRecord, Round};
 use super::made::Made;
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
+use crate::digests::{Finding, Recorded};
 use crate::file::{DataPath, Destination, Encryption, Sink};
 use crate::plugins::Section;
 use crate::texts;
@@ -107,26 +109,28 @@ impl<'a> Round<'a> {
         digest.expect_record(kind);
         if let Some(recorded) = DigestValue::from_bytes(kind, record) {
             current.digest = DigestRecord::Waits(recorded);
-        } else if let Some(restored) = digest.make_now(kind, current.made.file()) {
-            // A value of another length is the digest of no data.
-            current.digest = DigestRecord::Wrong(texts::digest_differs(kind, &current.item.output, record, &restored));
+            return;
         }
+        // A value of another length is the digest of no data.
+        let name = &current.item.output;
+        let text = match digest.make_now(kind, current.made.file()) {
+            Finding::None | Finding::Cancelled => return,
+            Finding::Has(restored) | Finding::Changed(restored) => texts::digest_differs(kind, name, record, &restored),
+            Finding::Unreadable(errno) => texts::not_read_back(name, errno),
+        };
+        current.digest = DigestRecord::Wrong((MessageType::Error, text));
     }
 
     /// Compares the digest of the current file now.
     pub(super) fn compare_now(&mut self) {
         let is_open = self.is_open();
         let Some(current) = self.current.as_mut().filter(|_| is_open) else { return };
-        let DigestRecord::Waits(recorded) = &current.digest else { return };
-        let kind = recorded.kind();
-        let restored = self.state.digest.make_now(kind, current.made.file());
-        current.digest = match restored.filter(|restored| restored != recorded) {
-            Some(restored) => {
-                let text = texts::digest_differs(kind, &current.item.output, recorded.as_bytes(), &restored);
-                DigestRecord::Wrong(text)
-            }
-            None => DigestRecord::Done,
-        };
+        let DigestRecord::Waits(recorded) = current.digest else { return };
+        let RestoreState { digest, encryption, .. } = &mut *self.state;
+        let found = digest.make_now(recorded.kind(), current.made.file());
+        let recorded = Recorded::Digest(recorded);
+        let message = findings::messages_about(&current.item.output, &recorded, found, encryption).pop();
+        current.digest = message.map_or(DigestRecord::Done, DigestRecord::Wrong);
     }
 
     /// Leaves the current file as it is: private, without attributes.
@@ -151,10 +155,9 @@ impl<'a> Round<'a> {
 
     /// Reports that the digest of the current file is not that of its data.
     pub(super) fn report_wrong_digest(&mut self) {
-        if let Some(DigestRecord::Wrong(text)) =
-            self.current.as_mut().map(|current| std::mem::take(&mut current.digest))
-        {
-            self.report.now(MessageType::Error, &text);
+        let digest = self.current.as_mut().map(|current| std::mem::take(&mut current.digest));
+        if let Some(DigestRecord::Wrong((kind, text))) = digest {
+            self.report.now(kind, &text);
         }
     }
 }

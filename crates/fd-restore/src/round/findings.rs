@@ -70,7 +70,12 @@ pub(super) fn check(
 
 /// The messages about a file, the most important one last; none if its data is what was saved, or
 /// may be.
-fn messages_about(name: &[u8], recorded: &Recorded, finding: Finding, encryption: &Encryption) -> Vec<QueuedMessage> {
+pub(super) fn messages_about(
+    name: &[u8],
+    recorded: &Recorded,
+    finding: Finding,
+    encryption: &Encryption,
+) -> Vec<QueuedMessage> {
     let digest = match finding {
         Finding::Cancelled => return Vec::new(),
         Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(name, errno))],

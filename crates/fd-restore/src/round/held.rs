@@ -11,7 +11,7 @@ use crate::output_file::OutputFile;
 use crate::overlap::{Pace, Writers};
 use crate::plan::{RestorePlan, WritingDepth};
 use crate::plugins::Section;
-use crate::report::Report;
+use crate::report::{QueuedMessage, Report};
 use crate::tree::OutputPath;
 
 /// The object whose records come.
@@ -41,8 +41,9 @@ pub(super) enum DigestRecord {
     Done,
     /// It has come, and is compared when the file is complete.
     Waits(DigestValue),
-    /// It is not that of the data, as this message says, which waits for the length.
-    Wrong(Vec<u8>),
+    /// It is not that of the data, or can't be compared, as this message says, which waits for the
+    /// length.
+    Wrong(QueuedMessage),
 }
 
 impl DigestRecord {

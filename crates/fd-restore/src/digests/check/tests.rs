@@ -1,5 +1,7 @@
 //! Tests of how the digest of the current file is made.
 
+use nix::errno::Errno;
+
 use super::*;
 
 /// Longer than what is kept.
@@ -127,7 +129,8 @@ fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
                 check.update(&data, true, None);
                 check.expect_record(kind);
                 let is_checked = turn > 0 || expected.contains(&kind);
-                assert_eq!(check.make_now(kind, None), is_checked.then(|| digest(kind, &data)), "{kind} {turn}");
+                let expected = if is_checked { Finding::Has(digest(kind, &data)) } else { Finding::None };
+                assert_eq!(check.make_now(kind, None), expected, "{kind} {turn}");
             }
         }
     }
@@ -176,7 +179,33 @@ fn a_file_of_another_length_than_came_is_not_checked_by_reading_it() {
         let mut check = DigestCheck::new(true, false, processor);
         let mut file = restore(&mut check, &data(LONG), true, true);
         file.write(b"more").unwrap();
-        assert_eq!(check.make_now(DigestKind::Sha512, Some(&file)), None);
+        let found = [&data(LONG), &b"more"[..]].concat();
+        let changed = Finding::Changed(digest(DigestKind::Sha512, &found));
+        assert_eq!(check.make_now(DigestKind::Sha512, Some(&file)), changed);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_again_is_told_from_a_job_that_is_canceled() {
+    let data = data(LONG);
+    for processor in Processor::variants() {
+        for is_canceled in [false, true] {
+            let mut check = DigestCheck::new(true, false, processor);
+            let cancel = CancelToken::default();
+            check.belong_to(&cancel);
+            // Open for writing only, which it is not known to be.
+            let path = tempfile::NamedTempFile::new().unwrap();
+            let only_written = std::fs::OpenOptions::new().write(true).open(path.path()).unwrap();
+            let mut file = OutputFile::empty(only_written.into(), true);
+            check.begin(i64::try_from(LONG).unwrap(), Some(&file));
+            check.update(&data, true, Some(&file));
+            file.write(&data).unwrap();
+            if is_canceled {
+                cancel.cancel();
+            }
+            let expected = if is_canceled { Finding::Cancelled } else { Finding::Unreadable(Errno::EBADF) };
+            assert_eq!(check.make_now(DigestKind::Sha512, Some(&file)), expected);
+        }
     }
 }
 
@@ -259,7 +288,7 @@ fn a_file_of_a_known_kind_is_not_read_again_when_its_order_changes() {
         // Nothing of it is in the file, so that reading it again would find that.
         check.update(&data[..400_000], true, Some(&file));
         check.update(&data[400_000..], false, Some(&file));
-        assert_eq!(check.make_now(DigestKind::Sha1, Some(&file)), Some(digest(DigestKind::Sha1, &data)));
+        assert_eq!(check.make_now(DigestKind::Sha1, Some(&file)), Finding::Has(digest(DigestKind::Sha1, &data)));
     }
 }
 
@@ -267,7 +296,7 @@ fn a_file_of_a_known_kind_is_not_read_again_when_its_order_changes() {
 fn what_can_not_be_read_again_is_prepared_for_behind_a_long_file_without_a_digest() {
     let data = data(LONG);
     let long = i64::try_from(LONG).unwrap();
-    let value = Some(digest(DigestKind::Md5, &data));
+    let value = Finding::Has(digest(DigestKind::Md5, &data));
     for processor in Processor::variants() {
         let mut check = DigestCheck::new(true, false, processor);
         check.begin(long, None);
@@ -355,7 +384,7 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
             assert!(!check.has_small());
             check.update(b"more", true, Some(&file));
             let value = check.make_now(DigestKind::Md5, Some(&file));
-            assert_eq!(value, Some(digest(DigestKind::Md5, b"onemore")));
+            assert_eq!(value, Finding::Has(digest(DigestKind::Md5, b"onemore")));
         }
     }
 }
