@@ -97,7 +97,7 @@ fn the_pid_file_lives_as_long_as_the_daemon_and_guards_against_a_second() -> Res
     assert!(second.text().contains(&wanted), "expected {wanted:?} in {:?}", second.text());
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("{pid}\n"), "the second one left the file alone");
 
-    // SIGHUP is ignored: there is no reload.
+    // SIGHUP ends nothing: ours reads certificates again, of which there are none.
     bed.client("test")?.daemon().process()?.signal(Signal::SIGHUP)?;
     assert_pings(bed.client("test")?.port())?;
 

@@ -5,7 +5,7 @@
 //! A reply is one frame. A message text begins with the stock daemon's `file.c:line ` where it has
 //! one, because site scripts match it, and ends with its newline.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -65,6 +65,16 @@ pub(crate) fn cannot_bind(port: u16, error: &str, retrying: bool) -> Vec<u8> {
 /// The last word of a daemon that a signal ends.
 pub(crate) fn shutting_down(daemon: &str) -> Vec<u8> {
     format!("Shutting down Bacula service: {daemon} ...\n").into_bytes()
+}
+
+/// After SIGHUP.
+pub(crate) const CERTIFICATES_READ_AGAIN: &str = "TLS certificates were read again, for connections from now on.";
+
+/// After SIGHUP, if a file can't be used.
+pub(crate) fn certificates_kept(problem: &impl Display) -> String {
+    format!(
+        "TLS certificates can't be read again, and those from before stay in use: {problem}. bacula-fd --diagnose names the file."
+    )
 }
 
 /// The system does not let the daemon go to the background.

@@ -9,6 +9,7 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 mod director;
+mod reload;
 mod states;
 mod storage;
 

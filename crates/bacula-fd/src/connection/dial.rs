@@ -32,7 +32,7 @@ pub(crate) struct Call<'c> {
     /// How the connection is protected.
     pub tls: &'c Tls,
     /// The certificates of `tls`.
-    pub certificates: Option<&'c Certificates>,
+    pub certificates: Option<Certificates>,
     /// The Director's host.
     pub host: &'c str,
     /// The Director's port.
@@ -86,7 +86,7 @@ impl Call<'_> {
         let mut channel = Channel::connect(&plan, Limits::default(), &Impatient)?;
         let mut credentials = self.daemon.credentials(self.name, self.password.as_bytes(), self.tls);
         credentials.peer_may_have_our_name = self.director == self.name;
-        let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.cloned() };
+        let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.clone() };
         let (mut machine, mut first) = Authentication::client(credentials);
         first.insert(0, Action::Send(hello.to_vec()));
         dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;

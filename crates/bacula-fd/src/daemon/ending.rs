@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::daemon::pid_file::PidFile;
-use crate::daemon::signals::Signals;
+use crate::daemon::signals::{Asked, Signals};
 
 /// How far the daemon is.
 #[derive(Debug)]
@@ -41,25 +41,27 @@ impl Ending {
         }
     }
 
-    /// Starts the thread that waits for signals. What it sends is the number of the first one after
-    /// the start, which is the exit status; a second one ends the process at once, with status 1
-    /// (reference 06 §5.5).
+    /// Starts the thread that waits for signals. What it sends is what those after the start ask
+    /// for. The second one that ends the daemon ends the process at once, with status 1 (reference
+    /// 06 §5.5).
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn hear(self: &Arc<Self>, signals: Signals) -> io::Result<Receiver<i32>> {
+    pub(crate) fn hear(self: &Arc<Self>, signals: Signals) -> io::Result<Receiver<Asked>> {
         let (tells, heard) = channel();
         let ending = Arc::clone(self);
         thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let mut is_second = false;
             loop {
                 match signals.wait() {
-                    Ok(number) => {
+                    Ok(Asked::End(number)) => {
                         ending.end_a_start(number);
-                        if std::mem::replace(&mut is_second, true) || tells.send(number).is_err() {
+                        if std::mem::replace(&mut is_second, true) || tells.send(Asked::End(number)).is_err() {
                             exit(1);
                         }
                     }
+                    // A daemon that ends reads nothing again.
+                    Ok(Asked::Reload) => drop(tells.send(Asked::Reload)),
                     Err(error) => {
                         tracing::error!(%error, "signals can't be read");
                         return;

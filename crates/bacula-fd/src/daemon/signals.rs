@@ -28,17 +28,24 @@ const ENDING: [Signal; 13] = [
     Signal::SIGSTKFLT,
     Signal::SIGPWR,
 ];
-/// Signals that are taken and do nothing. There is no reload. With SIGXFSZ out of the way, a file
-/// that grows beyond the limit of the process is the error of a write, and no end of the daemon.
-const IGNORED: [Signal; 7] = [
-    Signal::SIGHUP,
-    Signal::SIGCONT,
-    Signal::SIGPROF,
-    Signal::SIGWINCH,
-    Signal::SIGPIPE,
-    Signal::SIGUSR2,
-    Signal::SIGXFSZ,
-];
+/// Signals that are taken and do nothing. With SIGXFSZ out of the way, a file that grows beyond the
+/// limit of the process is the error of a write, and no end of the daemon.
+const IGNORED: [Signal; 6] =
+    [Signal::SIGCONT, Signal::SIGPROF, Signal::SIGWINCH, Signal::SIGPIPE, Signal::SIGUSR2, Signal::SIGXFSZ];
+
+/// Certificates are to be read again. The stock daemon ignores it.
+const RELOAD: Signal = Signal::SIGHUP;
+
+/// What a signal asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Asked {
+    /// That the daemon ends, with this exit status, which is the number of the signal. After the
+    /// first one the caller ends in good order; a second one, while it does so, should end the
+    /// process with status 1.
+    End(i32),
+    /// That certificates are read again.
+    Reload,
+}
 
 impl Signals {
     /// Blocks the signals in this thread and all that it starts later, so that only [`Self::wait`]
@@ -47,24 +54,25 @@ impl Signals {
     /// # Errors
     /// The system's.
     pub(crate) fn install() -> io::Result<Self> {
-        let mask: SigSet = ENDING.into_iter().chain(IGNORED).collect();
+        let mask: SigSet = ENDING.into_iter().chain(IGNORED).chain([RELOAD]).collect();
         mask.thread_block()?;
         Ok(Self { descriptor: SignalFd::with_flags(&mask, SfdFlags::SFD_CLOEXEC)? })
     }
 
-    /// Waits for a signal that ends the daemon and gives its number, which is the exit status.
-    /// After the first one the caller ends in good order; a second one, while it does so, should
-    /// end the process with status 1.
+    /// Waits for a signal that asks for something.
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn wait(&self) -> io::Result<i32> {
+    pub(crate) fn wait(&self) -> io::Result<Asked> {
         loop {
             match self.descriptor.read_signal() {
                 Ok(Some(info)) => {
                     let number = i32::try_from(info.ssi_signo).unwrap_or_default();
                     if ENDING.iter().any(|ending| *ending as i32 == number) {
-                        return Ok(number);
+                        return Ok(Asked::End(number));
+                    }
+                    if number == RELOAD as i32 {
+                        return Ok(Asked::Reload);
                     }
                 }
                 Ok(None) | Err(Errno::EINTR) => {}
@@ -113,7 +121,8 @@ mod tests {
                 S::SIGCHLD | S::SIGSTOP => Effect::None,
                 _ => panic!("{signal} is new"),
             };
-            let is = match (ENDING.contains(&signal), IGNORED.contains(&signal)) {
+            let is_passed_over = IGNORED.contains(&signal) || signal == RELOAD;
+            let is = match (ENDING.contains(&signal), is_passed_over) {
                 (true, false) => Effect::Ends,
                 (false, true) => Effect::GoesOn,
                 (false, false) if matches!(signal, S::SIGCHLD | S::SIGSTOP) => Effect::None,
@@ -141,12 +150,13 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_signal_is_seen_and_others_are_not() {
+    fn what_signals_ask_for_is_seen_and_others_are_not() {
         // `raise` signals this thread only, so that other tests don't see it.
         let signals = Signals::install().unwrap();
-        for signal in [Signal::SIGHUP, Signal::SIGUSR2, Signal::SIGTERM] {
+        for signal in [Signal::SIGUSR2, Signal::SIGHUP, Signal::SIGTERM] {
             nix::sys::signal::raise(signal).unwrap();
         }
-        assert_eq!(signals.wait().unwrap(), 15);
+        let asked: Vec<_> = [signals.wait(), signals.wait()].into_iter().map(Result::unwrap).collect();
+        assert_eq!(asked, [Asked::Reload, Asked::End(15)]);
     }
 }

@@ -30,7 +30,7 @@ use crate::daemon::plugins::{self, Loaded};
 use crate::daemon::privileges::drop_privileges;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
-use crate::daemon::signals::Signals;
+use crate::daemon::signals::{Asked, Signals};
 use crate::delivery::writer::Writer;
 use crate::job::snapshots::left;
 use crate::metrics::collectors;
@@ -279,7 +279,7 @@ fn report_event(daemon: &Daemon, code: &str, what: &str) {
 }
 
 /// Where the signals come that end a daemon which serves. Until then they end it at once.
-fn signals(ending: &Arc<Ending>) -> Result<Receiver<i32>, Ended> {
+fn signals(ending: &Arc<Ending>) -> Result<Receiver<Asked>, Ended> {
     Signals::install().and_then(|signals| ending.hear(signals)).map_err(|error| {
         print(&mut io::stderr(), texts::no_signals(&io_error_text(&error)).as_bytes());
         Ended(1)
@@ -351,18 +351,35 @@ fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Resu
 }
 
 /// Waits for a signal that ends the daemon. Running jobs are not waited for.
-fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<i32>>) -> Result<u8, Ended> {
+fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<Asked>>) -> Result<u8, Ended> {
     let Some(signals) = signals else {
         // `-s`: signals have their default effect.
         loop {
             thread::park();
         }
     };
-    // Its thread has said why it hears no more.
-    let number = signals.recv().map_err(|_gone| Ended(1))?;
+    let number = loop {
+        // Its thread has said why it hears no more.
+        match signals.recv().map_err(|_gone| Ended(1))? {
+            Asked::End(number) => break number,
+            Asked::Reload => load_certificates_again(daemon),
+        }
+    };
     let text = texts::shutting_down(&daemon.config().file_daemon.name);
     daemon.supervisor.log_on_host(MessageType::Error, text);
     Ok(u8::try_from(number).unwrap_or(1))
+}
+
+/// Reads certificates again. Connections that are there keep theirs, so no job notices.
+fn load_certificates_again(daemon: &Daemon) {
+    match daemon.certificates.load_again(daemon.config()) {
+        Ok(()) => tracing::info!("{}", texts::CERTIFICATES_READ_AGAIN),
+        Err(problem) => {
+            let text = texts::certificates_kept(&problem);
+            tracing::error!("{text}");
+            daemon.supervisor.tell_here(MessageType::Error, text.as_bytes());
+        }
+    }
 }
 
 /// Starts the program's own log. A debug level on the command line counts more than the settings.

@@ -193,7 +193,7 @@ fn authenticate(
     let own_name = &daemon.config().file_daemon.name;
     let mut credentials = daemon.credentials(own_name, resource.password.as_bytes(), &resource.tls);
     credentials.peer_may_have_our_name = resource.name == *own_name;
-    let certificates = daemon.certificates.of_director(&resource.name).cloned();
+    let certificates = daemon.certificates.of_director(&resource.name);
     let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
     dialogue::lead(channel, &mut machine, first, &secrets, Signals::All, limit)

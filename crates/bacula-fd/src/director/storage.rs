@@ -81,7 +81,7 @@ impl Conversation<'_> {
         // it.
         let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
-        let certificates = self.daemon.certificates.own().cloned();
+        let certificates = self.daemon.certificates.own();
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
         // So that a cancel ends the greeting, too.

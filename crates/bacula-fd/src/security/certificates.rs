@@ -1,4 +1,5 @@
-//! The certificates of the resources that have TLS with certificates, read once, at the start.
+//! The certificates of the resources that have TLS with certificates, read at the start, and again
+//! when the administrator asks for it.
 //!
 //! At the start because `-u` may take the right to read the keys away, and because a daemon that
 //! can't protect its connections as asked must not run.
@@ -6,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fd_config::{Config, Tls};
 use fd_transport::{CertificateFiles, CertificateProblem, Certificates};
@@ -25,9 +27,13 @@ pub(crate) struct CertificateEnd {
     pub time: i64,
 }
 
-/// Certificates by resource.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ResourceCertificates {
+/// Certificates by resource. A connection keeps those that it began with.
+#[derive(Debug)]
+pub(crate) struct ResourceCertificates(Mutex<Loaded>);
+
+/// What was read.
+#[derive(Debug)]
+struct Loaded {
     own: Option<Certificates>,
     directors: BTreeMap<String, Certificates>,
     consoles: BTreeMap<String, Certificates>,
@@ -36,33 +42,55 @@ pub(crate) struct ResourceCertificates {
 
 impl ResourceCertificates {
     /// Reads the files of every resource that names them.
+    ///
+    /// # Errors
+    /// The first file that can't be used.
     pub(crate) fn load(config: &Config) -> Result<Self, CertificateProblem> {
+        Loaded::read(config).map(|loaded| Self(Mutex::new(loaded)))
+    }
+
+    /// Reads the same files again, for connections that begin from now on.
+    ///
+    /// # Errors
+    /// The first file that can't be used. All stay as they are then.
+    pub(crate) fn load_again(&self, config: &Config) -> Result<(), CertificateProblem> {
+        *self.loaded() = Loaded::read(config)?;
+        Ok(())
+    }
+
+    /// When they end.
+    pub(crate) fn ends(&self) -> Vec<CertificateEnd> {
+        self.loaded().ends.clone()
+    }
+
+    /// Towards Storage Daemons.
+    pub(crate) fn own(&self) -> Option<Certificates> {
+        self.loaded().own.clone()
+    }
+
+    /// Towards the Director of this name.
+    pub(crate) fn of_director(&self, name: &str) -> Option<Certificates> {
+        self.loaded().directors.get(name).cloned()
+    }
+
+    /// Of the console of this name.
+    pub(crate) fn of_console(&self, name: &str) -> Option<Certificates> {
+        self.loaded().consoles.get(name).cloned()
+    }
+
+    fn loaded(&self) -> MutexGuard<'_, Loaded> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Loaded {
+    fn read(config: &Config) -> Result<Self, CertificateProblem> {
         Ok(Self {
             own: certificates(&config.file_daemon.tls)?,
             directors: each(config.directors.iter().map(|director| (&director.name, &director.tls)))?,
             consoles: each(config.consoles.iter().map(|console| (&console.name, &console.tls)))?,
             ends: ends(config),
         })
-    }
-
-    /// When they end.
-    pub(crate) fn ends(&self) -> &[CertificateEnd] {
-        &self.ends
-    }
-
-    /// Towards Storage Daemons.
-    pub(crate) const fn own(&self) -> Option<&Certificates> {
-        self.own.as_ref()
-    }
-
-    /// Towards the Director of this name.
-    pub(crate) fn of_director(&self, name: &str) -> Option<&Certificates> {
-        self.directors.get(name)
-    }
-
-    /// Of the console of this name.
-    pub(crate) fn of_console(&self, name: &str) -> Option<&Certificates> {
-        self.consoles.get(name)
     }
 }
 
