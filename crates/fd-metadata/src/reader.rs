@@ -7,7 +7,7 @@
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use fd_records::{Acl, FileType, xattr};
+use fd_records::{Acl, FileType, Stream, xattr};
 use nix::errno::Errno;
 use rustix::buffer::spare_capacity;
 use rustix::fs::{Mode, OFlags};
@@ -71,24 +71,46 @@ pub struct Wanted {
     pub xattr: bool,
 }
 
-/// What was found, as payloads of records. An empty one means: no record. Meant to be reused from
-/// file to file.
+/// What was found, as records in their order. Meant to be reused from file to file.
 #[derive(PartialEq, Eq, Default, Debug)]
 pub struct FileMetadata {
-    /// Payload of stream 1008, with its final NUL.
-    pub access_acl: Vec<u8>,
-    /// Payload of stream 1007, with its final NUL; directories only.
-    pub default_acl: Vec<u8>,
-    /// Payload of stream 1998.
-    pub xattrs: Vec<u8>,
+    /// The payloads, one behind the other.
+    bytes: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<(Stream, usize)>,
 }
 
 impl FileMetadata {
+    /// The records: of ACLs with their final NUL, of extended attributes all in one.
+    pub fn records(&self) -> impl Iterator<Item = (Stream, &[u8])> {
+        let begins = [0].into_iter().chain(self.ends.iter().map(|(_, end)| *end));
+        let payload = |((stream, end), begin): (&(Stream, usize), usize)| {
+            (*stream, self.bytes.get(begin..*end).unwrap_or_default())
+        };
+        self.ends.iter().zip(begins).map(payload)
+    }
+
     fn clear(&mut self) {
-        for payload in [&mut self.access_acl, &mut self.default_acl, &mut self.xattrs] {
-            payload.clear();
-            payload.shrink_to(KEPT);
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT);
+        self.ends.clear();
+    }
+
+    /// The bytes of the record that is being made: those behind the last one that is ended.
+    fn begun(&self) -> usize {
+        self.bytes.len().saturating_sub(self.ends.last().map_or(0, |(_, end)| *end))
+    }
+
+    /// Ends the record that is being made. One without a payload is none.
+    fn end(&mut self, stream: Stream) {
+        if self.begun() > 0 {
+            self.ends.push((stream, self.bytes.len()));
         }
+    }
+
+    /// Drops the record that is being made.
+    fn drop_begun(&mut self) {
+        self.bytes.truncate(self.bytes.len().saturating_sub(self.begun()));
     }
 }
 
@@ -292,9 +314,9 @@ impl MetadataReader {
         failures: &mut Failures,
     ) {
         let is_directory = is_directory(reading.file_type);
-        for (name, payload, possible, what) in [
-            (ACCESS_ACL, &mut found.access_acl, true, "access ACL"),
-            (DEFAULT_ACL, &mut found.default_acl, is_directory, "default ACL"),
+        for (name, stream, possible, what) in [
+            (ACCESS_ACL, Stream::LINUX_ACCESS_ACL, true, "access ACL"),
+            (DEFAULT_ACL, Stream::LINUX_DEFAULT_ACL, is_directory, "default ACL"),
         ] {
             if !possible || (listed && !names_in(&self.list).any(|listed| listed == name)) {
                 continue;
@@ -309,12 +331,14 @@ impl MetadataReader {
             match acl {
                 Ok(acl) if acl.is_trivial() && (name != DEFAULT_ACL || acl.entries().is_empty()) => {}
                 Ok(acl) => {
-                    acl.to_text(payload, &mut self.names);
-                    payload.push(0);
-                    if payload.len() > RECORD_LIMIT {
-                        failures.add(told, || texts::acl_too_long(reading.path, what, payload.len(), RECORD_LIMIT));
-                        payload.clear();
+                    acl.to_text(&mut found.bytes, &mut self.names);
+                    found.bytes.push(0);
+                    let length = found.begun();
+                    if length > RECORD_LIMIT {
+                        failures.add(told, || texts::acl_too_long(reading.path, what, length, RECORD_LIMIT));
+                        found.drop_begun();
                     }
+                    found.end(stream);
                 }
                 Err(errno) => failures.add(told, || texts::acl_failed(reading.path, what, errno)),
             }
@@ -346,13 +370,14 @@ impl MetadataReader {
                 }
                 continue;
             }
-            let length = found.xattrs.len() + xattr::length(name, &self.value);
+            let length = found.begun() + xattr::length(name, &self.value);
             if length > RECORD_LIMIT {
                 failures.add(told, || texts::record_too_long(reading.path, name, length, RECORD_LIMIT));
                 continue;
             }
-            xattr::push(&mut found.xattrs, name, &self.value);
+            xattr::push(&mut found.bytes, name, &self.value);
         }
+        found.end(Stream::LINUX_XATTR);
     }
 }
 
@@ -398,4 +423,27 @@ fn is_cifs(file: BorrowedFd<'_>) -> bool {
     // Numbers of `cifs` and `smb2`, as unsigned 32 bit values.
     nix::sys::statfs::fstatfs(file)
         .is_ok_and(|status| [0xFF53_4D42, 0xFE53_4D42].contains(&(status.filesystem_type().0 & 0xFFFF_FFFF)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_keep_their_order_and_no_more_memory_than_for_other_files() {
+        let mut found = FileMetadata::default();
+        let long = vec![7; 900_000];
+        found.bytes.extend_from_slice(&long);
+        found.end(Stream::LINUX_ACCESS_ACL);
+        found.end(Stream::LINUX_DEFAULT_ACL);
+        found.bytes.extend_from_slice(b"too long");
+        found.drop_begun();
+        found.bytes.extend_from_slice(b"attributes");
+        found.end(Stream::LINUX_XATTR);
+        let records: Vec<_> = found.records().collect();
+        assert_eq!(records, [(Stream::LINUX_ACCESS_ACL, long.as_slice()), (Stream::LINUX_XATTR, &b"attributes"[..])]);
+        found.clear();
+        assert_eq!(found.records().count(), 0);
+        assert!(found.bytes.capacity() <= KEPT, "{}", found.bytes.capacity());
+    }
 }

@@ -402,15 +402,9 @@ impl<'j> Saver<'j> {
                 self.emitter.note(Event::MetadataWarnings { kind, failures });
             }
         }
-        for (stream, payload) in [
-            (Stream::LINUX_ACCESS_ACL, &self.found.access_acl),
-            (Stream::LINUX_DEFAULT_ACL, &self.found.default_acl),
-            (Stream::LINUX_XATTR, &self.found.xattrs),
-        ] {
-            if !payload.is_empty() {
-                self.emitter.record(file_index, stream, payload)?;
-                self.emitter.piece().tally.job_bytes += payload.len() as u64;
-            }
+        for (stream, payload) in self.found.records() {
+            self.emitter.record(file_index, stream, payload)?;
+            self.emitter.piece().tally.job_bytes += payload.len() as u64;
         }
         Ok(())
     }

@@ -20,7 +20,28 @@ fn xattr(name: &str, value: &[u8]) -> Vec<u8> {
     record
 }
 
-fn metadata(place: &Place, name: &str) -> FileMetadata {
+/// The records of a file, by what they are.
+#[derive(PartialEq, Eq, Default, Debug)]
+struct Found {
+    access_acl: Vec<u8>,
+    default_acl: Vec<u8>,
+    xattrs: Vec<u8>,
+}
+
+impl From<&FileMetadata> for Found {
+    fn from(metadata: &FileMetadata) -> Self {
+        let of = |stream| {
+            metadata.records().find(|(found, _)| *found == stream).map_or_else(Vec::new, |(_, bytes)| bytes.to_vec())
+        };
+        Self {
+            access_acl: of(Stream::LINUX_ACCESS_ACL),
+            default_acl: of(Stream::LINUX_DEFAULT_ACL),
+            xattrs: of(Stream::LINUX_XATTR),
+        }
+    }
+}
+
+fn metadata(place: &Place, name: &str) -> Found {
     let path = place.text(name);
     let stat = place.stat(name);
     let file_type = if stat.is_dir() {
@@ -40,7 +61,7 @@ fn metadata(place: &Place, name: &str) -> FileMetadata {
     };
     let source = Source::Handle(path.as_bytes(), &handle);
     MetadataReader::new().read(source, path.as_bytes(), file_type, stat.dev(), wanted, &mut found);
-    found
+    Found::from(&found)
 }
 
 /// Whether extended attributes work where the tests restore to.
