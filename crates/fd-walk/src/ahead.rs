@@ -35,7 +35,7 @@ pub(crate) struct Ahead {
     calls: Arc<dyn Calls>,
     depth: Depth,
     scouts: Option<Scouts>,
-    /// No thread can be started.
+    /// No thread can be started, or one has panicked.
     is_alone: bool,
     reads_links: bool,
     /// The target of the link that was looked up last.
@@ -78,6 +78,7 @@ impl Ahead {
             scouts.with(|agenda| agenda.set_depth(self.depth.get(), self.depth.turn()));
             self.scouts = Some(scouts);
         }
+        self.is_alone |= self.scouts.as_ref().is_some_and(Scouts::have_ended);
         self.scouts.as_ref().filter(|_| !self.is_alone)
     }
 

@@ -53,6 +53,14 @@ impl Shared {
         self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Ends the threads, once they have no task any more.
+    fn end(&self) {
+        let mut board = self.board();
+        board.has_ended = true;
+        board.agenda.clear();
+        self.for_scouts.notify_all();
+    }
+
     fn wake_one(&self, board: &Board) {
         if board.resting > 0 && board.agenda.has_tasks() {
             self.for_scouts.notify_one();
@@ -84,6 +92,11 @@ impl Scouts {
         self.threads.len()
     }
 
+    /// Whether a thread has panicked, so that nothing more is to be asked for.
+    pub(crate) fn have_ended(&self) -> bool {
+        self.shared.board().has_ended
+    }
+
     /// Uses the agenda.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Agenda) -> T) -> T {
         let mut board = self.shared.board();
@@ -106,7 +119,7 @@ impl Scouts {
         let mut since = None;
         let mut board = self.shared.board();
         loop {
-            let reply = ask(&mut board.agenda);
+            let reply = if board.has_ended { Reply::Yourself } else { ask(&mut board.agenda) };
             self.shared.wake_one(&board);
             let candidate = board.agenda.candidate();
             let is_wait = matches!(reply, Reply::Wait);
@@ -141,11 +154,7 @@ impl Scouts {
 impl Drop for Scouts {
     /// Ends the threads. Those that the kernel holds end when it lets them go.
     fn drop(&mut self) {
-        let mut board = self.shared.board();
-        board.has_ended = true;
-        board.agenda.clear();
-        self.shared.for_scouts.notify_all();
-        drop(board);
+        self.shared.end();
         let until = Instant::now() + GRACE;
         for thread in self.threads.drain(..) {
             let _ended = thread.end(|| Instant::now() < until);
@@ -159,8 +168,8 @@ struct PanicIsSeen(Arc<Shared>);
 impl Drop for PanicIsSeen {
     fn drop(&mut self) {
         if thread::panicking() {
-            // The walk reports the directories in which it can't go on.
-            self.0.board().agenda.clear();
+            // The walk reports the directories in which it can't go on, and lends no others.
+            self.0.end();
             self.0.for_walk.notify_all();
         }
     }

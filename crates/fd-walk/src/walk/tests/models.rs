@@ -79,7 +79,8 @@ fn check(top: &Path, expected: &[String], fate: Fate) {
     let depth = NonZeroU16::new([0, 2, 3, 8][pick(4)]).map_or(LookupDepth::Adaptive, LookupDepth::Fixed);
     let late = if depth == LookupDepth::Adaptive { 4 } else { 0 }.into();
     let calls = Fateful { late, fate, calls: at.into(), host: Arc::clone(&host), is_over: Arc::clone(&is_over) };
-    if fate == Fate::NoThread {
+    // One that panics may be the only one.
+    if fate == Fate::NoThread || fate == Fate::Panic && pick(2) == 0 {
         allow_threads(1 + pick(2));
     }
     let clock = matches!(fate, Fate::Cancel | Fate::Hang).then(|| {
