@@ -32,6 +32,7 @@ use fd_plugins::library;
 
 use crate::daemon::{bfdjson, start};
 use crate::job::matcher;
+use crate::metrics::check;
 
 /// Memory that is freed by threads that handle secrets is overwritten.
 #[global_allocator]
@@ -47,6 +48,9 @@ fn main() -> ExitCode {
     }
     if diagnose::is_meant(&arguments) {
         return diagnose::run(&arguments);
+    }
+    if check::is_meant(&arguments) {
+        return ExitCode::from(check::run(arguments));
     }
     if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

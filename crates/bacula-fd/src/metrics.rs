@@ -1,5 +1,6 @@
 //! The daemon's numbers: for `statistics`, for collectors, and for Prometheus.
 
+pub(crate) mod check;
 pub(crate) mod collectors;
 mod exposition;
 pub(crate) mod prometheus;

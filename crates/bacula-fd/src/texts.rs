@@ -40,6 +40,68 @@ Usage: bfdjson [options] [config_file]
 "
 );
 
+/// What `check_ferrofd -h` and every mistake print.
+pub(crate) const CHECK_USAGE: &str = concat!(
+    "check_ferrofd ",
+    env!("CARGO_PKG_VERSION"),
+    ": whether the backups of a host are well, by the metrics of its File Daemon
+
+Usage: check_ferrofd [-H HOST] [-p PORT] [-w HOURS] [-c HOURS] [-n NAME] [-t SECONDS]
+        -H <host>     where the metrics are (127.0.0.1)
+        -p <port>     their port (19102)
+        -w <hours>    warning if the last good backup is so old (26)
+        -c <hours>    critical if it is so old (50)
+        -n <name>     only backups of this name
+        -t <seconds>  how long the answer may take (10)
+        -h            print this message
+
+"
+);
+
+/// What `check_ferrofd` asks a daemon.
+pub(crate) const REQUEST_FOR_METRICS: &str = "GET /metrics HTTP/1.0\r\n\r\n";
+
+/// `check_ferrofd` gets no answer.
+pub(crate) fn no_metrics_at(host: &str, port: u16, error: &std::io::Error) -> String {
+    format!("no metrics of ferrofd at {host}:{port}: {error}")
+}
+
+/// `check_ferrofd` gets an answer of something else.
+pub(crate) fn other_answer(host: &str, port: u16) -> String {
+    format!("what answers at {host}:{port} has no metrics of ferrofd")
+}
+
+/// The newest of the backups that ended well.
+pub(crate) fn last_good_backup(name: &str, hours: i64) -> String {
+    format!("the last good backup, {name}, ended {hours} hours ago")
+}
+
+/// None of them has ended well since the daemon's start.
+pub(crate) fn no_good_backup(name: Option<&str>, hours: i64) -> String {
+    let of = name.map_or_else(String::new, |name| format!(" {name}"));
+    format!("no backup{of} has ended well since the daemon began {hours} hours ago")
+}
+
+/// The last backup of a name did not end well.
+pub(crate) fn last_backup_failed(name: &str, is_canceled: bool) -> String {
+    let what = if is_canceled { "was canceled" } else { "failed" };
+    format!("the last backup {name} {what}")
+}
+
+/// The last backup of a name had so many of these.
+pub(crate) fn last_backup_had(name: &str, count: i64, what: &str) -> String {
+    format!("the last backup {name} had {count} {what}")
+}
+
+/// A certificate of TLS ends soon, or has ended: then the number is below 0.
+pub(crate) fn certificate_ends(resource: &str, name: &str, days: i64) -> String {
+    if days < 0 {
+        format!("a certificate of {resource} {name} ended {} days ago", -days)
+    } else {
+        format!("a certificate of {resource} {name} ends in {days} days")
+    }
+}
+
 /// One tag of `-d LEVEL,TAGS`; `before` are the bits so far.
 pub(crate) fn debug_tag(add: bool, tag: &[u8], before: u32) -> Vec<u8> {
     let words = format!(" level={before}\n");

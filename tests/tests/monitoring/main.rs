@@ -9,6 +9,7 @@
 )]
 
 mod address;
+mod check;
 mod diagnose;
 mod metrics;
 mod prometheus;

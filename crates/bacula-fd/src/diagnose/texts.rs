@@ -182,7 +182,7 @@ pub(super) fn authorities_only(resource: &str) -> String {
 }
 
 pub(super) const HINT_CERTIFICATE: &str = "the file must be there, be PEM, and be readable when the daemon starts";
-pub(super) const HINT_ENDED: &str = "have it signed again and restart the daemon";
+pub(super) const HINT_ENDED: &str = "have it signed again and reload the daemon";
 pub(super) const HINT_NOT_YET: &str = "is the clock right, here and where it was signed?";
 pub(super) const HINT_OTHER_KEY: &str = "no backup could be decrypted; put key and certificate together again";
 
