@@ -10,6 +10,7 @@
 )]
 
 mod hostile_host;
+mod kept;
 #[path = "../pki/keys.rs"]
 #[allow(dead_code, reason = "the other suite uses more of it")]
 mod keys;

@@ -2,7 +2,7 @@
 //! it is (reference 05 §6).
 
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_special, pin};
@@ -13,7 +13,7 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::item::RestoreItem;
-use super::replace::reason_to_skip;
+use super::replace::{changes_what_exists, reason_to_skip};
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::may_be_read_back;
 use crate::output_file::{Identity, OutputFile, make_unfinished};
@@ -98,7 +98,7 @@ impl Creator<'_, '_> {
     fn nothing(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
         if let Some((parent, name)) = path.split() {
             let existing = self.existing(item, &parent, name)?;
-            self.decide(item, path, existing.as_ref())?;
+            self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
         }
         let (kind, text) = match item.file_type {
             Some(FileType::Deleted) => (MessageType::Info, texts::was_deleted(&item.name)),
@@ -122,9 +122,21 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Whether the record is to be restored in view of what exists (reference 05 §6.1).
-    fn decide(&mut self, item: &RestoreItem, path: &OutputPath, existing: Option<&FileStat>) -> Step<()> {
-        let skip = reason_to_skip(item, existing, self.replace).filter(|skip| {
+    /// Whether the record is to be restored in view of what exists (reference 05 §6.1). `grasp`
+    /// opens that from the current directory.
+    fn decide(
+        &mut self,
+        item: &RestoreItem,
+        path: &OutputPath,
+        existing: Option<&FileStat>,
+        grasp: impl FnOnce(BorrowedFd<'_>) -> Result<OwnedFd, Errno>,
+    ) -> Step<()> {
+        let matters = existing.is_some() && self.replace != Replace::Always && changes_what_exists(item);
+        let is_old = matters && {
+            let object = self.here().and_then(grasp);
+            object.and_then(|object| self.directories.is_old(&File::from(object))).unwrap_or(true)
+        };
+        let skip = reason_to_skip(item, existing, is_old, self.replace).filter(|skip| {
             // A directory that this job had to make for a file still needs its own attributes.
             !(item.is_directory() && matches!(skip, Skip::NotNewer | Skip::Exists) && self.directories.was_made(path))
         });
@@ -180,7 +192,7 @@ impl Creator<'_, '_> {
     /// Removes the existing object, if it is to be replaced.
     fn make_room(&mut self, item: &RestoreItem, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
         let existing = self.existing(item, parent, name)?;
-        self.decide(item, path, existing.as_ref())?;
+        self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
         let stays =
             item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo));
         if existing.is_none() || stays {
@@ -255,7 +267,7 @@ impl Creator<'_, '_> {
             return self.refuse(&texts::cannot_create_directory(&item.output, Errno::ENOENT));
         }
         let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
-        self.decide(item, path, existing.as_ref())?;
+        self.decide(item, path, existing.as_ref(), |here| pin(here, b"."))?;
         let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: false };
         match self.directories.make(path, how) {
             Ok(_existed) => Ok(Created::Made),

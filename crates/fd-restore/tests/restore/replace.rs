@@ -189,3 +189,58 @@ fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
     place.job().run(&volume).assert_quiet();
     assert_eq!((place.read("h"), place.mode("h"), place.stat("h").mtime()), (b"new".to_vec(), 0o104_755, MTIME));
 }
+
+/// Else it would become a mixture of two files, or somebody else's.
+#[test]
+fn a_kept_file_gets_no_patch_and_no_update_of_the_file_that_was_not_restored() {
+    for mode in MODES {
+        for is_update in [false, true] {
+            let place = Place::new();
+            fs::write(place.path("f"), b"kept by hand").unwrap();
+            set_mtime(&place.path("f"), MTIME);
+            crate::volume::let_it_be_old();
+            let before = place.stat("f");
+            let mut volume = Volume::new();
+            volume.file("/f", b"saved");
+            let mut later = Saved { delta_seq: 1, ..Saved::file("/f") };
+            (later.stat.mode, later.stat.mtime, later.stat.size) = (0o104_711, MTIME + 9, 5);
+            if is_update {
+                volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..later });
+            } else {
+                volume.put(&later).record(Stream::FILE_DATA, b"SAVE");
+            }
+            let finished = place.job_with(mode).run(&volume);
+            let after = place.stat("f");
+            if mode == Replace::Always {
+                finished.assert_quiet();
+                assert_eq!(place.read("f"), if is_update { b"saved" } else { b"SAVEd" });
+                assert_eq!((after.mode(), after.mtime()), (0o104_711, MTIME + 9));
+                continue;
+            }
+            let text = format!("File skipped. {}: {}\n", reason(mode), place.text("f"));
+            assert_eq!(finished.told(), [(MessageType::Skipped, text.as_str()); 2], "{mode:?} {is_update}");
+            assert_eq!(place.read("f"), b"kept by hand");
+            assert_eq!((after.mode(), after.mtime(), after.ctime()), (before.mode(), before.mtime(), before.ctime()));
+        }
+    }
+}
+
+#[test]
+fn what_the_job_has_made_gets_its_patches_and_updates_in_every_mode() {
+    for mode in MODES {
+        for delta_seq in [0, 1] {
+            let place = Place::new();
+            let mut volume = Volume::new();
+            volume.file("/f", b"saved").file("/g", b"saved");
+            let mut patch = Saved { delta_seq: 1, ..Saved::file("/g") };
+            let mut update = Saved { stream: Stream::ATTRIBUTES_UPDATE, delta_seq, ..Saved::file("/f") };
+            for later in [&mut patch, &mut update] {
+                (later.stat.mode, later.stat.size) = (0o100_600, 5);
+            }
+            volume.put(&update).put(&patch).record(Stream::FILE_DATA, b"SAVE");
+            place.job_with(mode).run(&volume).assert_quiet();
+            assert_eq!((place.read("f"), place.mode("f")), (b"saved".to_vec(), 0o100_600), "{mode:?} {delta_seq}");
+            assert_eq!((place.read("g"), place.mode("g")), (b"SAVEd".to_vec(), 0o100_600), "{mode:?}");
+        }
+    }
+}
