@@ -22,6 +22,23 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["only of stock: a/b: "],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
+    // A directory that is kept has what it had.
+    Documented { rows: "ifnewer empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifnewer full-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifnewer link-to-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifnewer same-age directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifnewer same-but-newer directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifnewer same-but-older directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never full-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never link-to-directory directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never same-age directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never same-but-newer directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "never same-but-older directory", found: METADATA, text: KEPT_DIRECTORY },
+    Documented { rows: "ifolder immutable directory", found: REFUSED, text: KEPT_DIRECTORY },
+    Documented { rows: "ifolder job", found: SUMMARY, text: KEPT_DIRECTORY },
+    Documented { rows: "never immutable directory", found: REFUSED, text: KEPT_DIRECTORY },
+    Documented { rows: "never job", found: SUMMARY, text: KEPT_DIRECTORY },
     Documented {
         rows: "* immutable directory",
         found: &["stock: Warning: bxattr_linux.c:298 setxattr error on file", "attribute \"user.saved\": ERR="],
@@ -47,6 +64,11 @@ const ATTRIBUTES: &str =
     "If an extended attribute can't be set, those behind it are left out, and the warning names only the file.";
 const KEPT: &str =
     "the next name becomes a name of the kept file, and gives it the owner, mode and times on the volume.";
+const KEPT_DIRECTORY: &str =
+    "A directory or symbolic link that was kept gets the ACLs and extended attributes of the volume's.";
+const METADATA: &[&str] = &[": attributes {"];
+const REFUSED: &[&str] = &["acl_set_file error on file", "setxattr error on file"];
+const SUMMARY: &[&str] = &["acl errors while doing restore", "xattr errors while doing restore"];
 const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime"];
 const LINKED_FIFO: &[&str] =
     &["x: mode", "x: owner", "x: mtime", "x: atime", "y: mode", "y: owner", "y: mtime", "y: atime"];

@@ -52,7 +52,7 @@ impl<'a> Round<'a> {
         if !item.is_of_plugin {
             return;
         }
-        let is_there = !matches!(made, Made::Nothing);
+        let is_there = made.is_made();
         match self.section.plugin() {
             None => self.report.now(MessageType::Error, &texts::data_needs_plugin(&item.output)),
             Some(plugin) if plugin.leaves_it_to_core() && is_there => {

@@ -7,6 +7,8 @@ use crate::output_file::{Identity, OutputFile};
 pub(super) enum Made {
     /// It is not there, its name means another object, or its file is done with.
     Nothing,
+    /// It was there before, and is kept as it is.
+    Kept,
     /// It was made, or found; or a plugin has it.
     Object,
     /// It is a file, while its data is restored.
@@ -18,6 +20,11 @@ pub(super) enum Made {
 }
 
 impl Made {
+    /// Whether the object of the record is there, and may be changed.
+    pub(super) const fn is_made(&self) -> bool {
+        !matches!(self, Self::Nothing | Self::Kept)
+    }
+
     /// The file, while its data is restored.
     pub(super) const fn file(&self) -> Option<&OutputFile> {
         match self {

@@ -107,10 +107,10 @@ pub(super) enum MetadataTime {
 }
 
 impl MetadataTime {
-    /// When a record of this item is applied; `is_open` says whether its file is being restored,
-    /// `is_made` whether it was made or found without data.
-    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool, is_made: bool) -> Self {
+    /// When a record of this item is applied; `is_open` says whether its file is being restored.
+    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool, made: &Made) -> Self {
         match item.file_type {
+            _ if matches!(made, Made::Kept) => Self::Never,
             Some(FileType::Directory) => Self::Now,
             _ if record.is_empty() => Self::Never,
             // An ACL of a link would land on what it leads to. No backup writes one.
@@ -118,7 +118,7 @@ impl MetadataTime {
             Some(FileType::Symlink) => Self::AtClose,
             _ if is_open => Self::AtClose,
             // The stock daemon ignores the attributes of an update, and all of a special file.
-            _ if is_made && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
+            _ if made.is_made() && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
             _ => Self::Never,
         }
     }

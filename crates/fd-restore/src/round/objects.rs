@@ -58,7 +58,8 @@ impl Round<'_> {
         let made = match created {
             Created::Open(file) => self.open(&item, file),
             Created::Made => self.made(&item, creation),
-            Created::Skipped | Created::Failed => Made::Nothing,
+            Created::Skipped => Made::Kept,
+            Created::Failed => Made::Nothing,
         };
         self.current = Some(Current::new(item, made));
     }
@@ -153,8 +154,7 @@ impl Round<'_> {
         let is_open = self.is_open();
         let Some(current) = &mut self.current else { return };
         self.state.has_acls |= kind == MetadataKind::Acl;
-        let is_made = !matches!(current.made, Made::Nothing);
-        match MetadataTime::of(&current.item, kind, record, is_open, is_made) {
+        match MetadataTime::of(&current.item, kind, record, is_open, &current.made) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {
@@ -165,7 +165,7 @@ impl Round<'_> {
         }
     }
 
-    /// Metadata of directories is applied at once, even if they were skipped.
+    /// Metadata of directories is applied at once, or reported if they could not be made.
     fn apply_to_directory(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(Current { item, made, .. }) = &mut self.current else { return };
         let RestoreItem { path: Ok(path), output, .. } = item else { return };

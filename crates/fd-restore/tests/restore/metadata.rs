@@ -2,7 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, symlink};
 
 use fd_messages::MessageType;
 use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
@@ -155,32 +155,33 @@ fn capabilities_survive_another_name_and_an_update_of_the_file() {
 
 const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
+/// The ACL of a backup would give rights again that were taken away since.
 #[test]
-fn metadata_is_applied_to_a_skipped_directory_but_not_to_a_skipped_file() {
+fn what_is_kept_gets_no_metadata() {
     let place = Place::new();
     if !works(&place) {
         return skip::test("no extended attributes here");
     }
     fs::create_dir(place.path("d")).unwrap();
     fs::write(place.path("f"), b"").unwrap();
-    let mut volume = Volume::new();
-    volume
-        .directory("/d/")
-        .record(Stream::LINUX_ACCESS_ACL, DEFAULT)
-        .record(Stream::LINUX_XATTR, &xattr("user.b", b"1"));
-    volume
-        .file("/f", b"x")
-        .record(Stream::LINUX_ACCESS_ACL, ACCESS)
-        .record(Stream::LINUX_XATTR, &xattr("user.a", b"1"));
-    let finished = place.job_with(Replace::Never).run(&volume);
-    assert_eq!(finished.told().len(), 2);
-    assert_eq!(metadata(&place, "d").access_acl, DEFAULT);
-    assert!(!metadata(&place, "d").xattrs.is_empty());
-    assert!(metadata(&place, "f").access_acl.is_empty() && metadata(&place, "f").xattrs.is_empty());
+    symlink("elsewhere", place.path("l")).unwrap();
+    let [acl, attribute] = [DEFAULT.to_vec(), xattr("trusted.foo", b"1")];
+    for mode in [Replace::Never, Replace::IfNewer] {
+        let mut volume = Volume::new();
+        volume.directory("/d/").record(Stream::LINUX_ACCESS_ACL, &acl).record(Stream::LINUX_DEFAULT_ACL, &acl);
+        volume.record(Stream::LINUX_XATTR, &attribute);
+        volume.file("/f", b"x").record(Stream::LINUX_ACCESS_ACL, ACCESS).record(Stream::LINUX_XATTR, &attribute);
+        volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &attribute);
+        let finished = place.job_with(mode).run(&volume);
+        assert_eq!(finished.told().len(), 3, "{mode:?}");
+        for name in ["d", "f", "l"] {
+            assert_eq!(metadata(&place, name), Found::default(), "{mode:?} {name}");
+        }
+    }
 }
 
 #[test]
-fn links_get_attributes_even_if_skipped() {
+fn links_get_attributes() {
     let place = Place::new();
     if !works(&place) || !is_root() {
         return skip::test("needs root and extended attributes");
@@ -189,10 +190,6 @@ fn links_get_attributes_even_if_skipped() {
     volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("trusted.foo", b"1"));
     place.job().run(&volume).assert_quiet();
     assert_eq!(metadata(&place, "l").xattrs, xattr("trusted.foo", b"1"));
-    let mut volume = Volume::new();
-    volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("trusted.foo", b"2"));
-    assert_eq!(place.job_with(Replace::Never).run(&volume).told().len(), 1);
-    assert_eq!(metadata(&place, "l").xattrs, xattr("trusted.foo", b"2"));
     // user attributes may not stand on a link.
     let mut volume = Volume::new();
     volume.symlink("/l", "nowhere").record(Stream::LINUX_XATTR, &xattr("user.foo", b"2"));
