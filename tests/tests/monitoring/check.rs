@@ -3,21 +3,42 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::Path;
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, ReservedPort, Result, is_listening, our_program,
     run, wait_for,
 };
 
-/// The exit status and what is printed. It runs as a user without rights.
-fn check(program: &Path, port: u16, more: &[&str]) -> Result<(i32, String)> {
-    let (user, port) = ("--reuid=65534", port.to_string());
-    let mut argv: Vec<OsString> = ["setpriv", user, "--regid=65534", "--clear-groups"].map(OsString::from).to_vec();
-    argv.push(program.into());
-    argv.extend(["-p", &port].into_iter().chain(more.iter().copied()).map(OsString::from));
-    let done = run(&argv, b"")?;
-    Ok((done.status.code().unwrap(), String::from_utf8(done.stdout).unwrap()))
+/// The program, where another user can reach it.
+struct Check {
+    folder: Folder,
+    port: u16,
+}
+
+impl Check {
+    fn new(port: u16) -> Result<Self> {
+        let folder = Folder::new("check-program")?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        fs::copy(our_program()?, folder.path().join("bacula-fd")).unwrap();
+        symlink("bacula-fd", folder.path().join("check_ferrofd")).unwrap();
+        Ok(Self { folder, port })
+    }
+
+    /// Runs it as a user without rights. Its exit status and what it prints must be these.
+    fn must_say(&self, more: &[&str], status: i32, words: &[&str]) -> Result<()> {
+        let port = self.port.to_string();
+        let mut argv: Vec<OsString> =
+            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(OsString::from).to_vec();
+        argv.push(self.folder.path().join("check_ferrofd").into());
+        argv.extend(["-p", &port].iter().chain(more).map(OsString::from));
+        let done = run(&argv, b"")?;
+        let text = done.text();
+        assert_eq!(done.status.code(), Some(status), "{text}");
+        for word in words {
+            assert!(text.contains(word), "{word:?} in {text}");
+        }
+        Ok(())
+    }
 }
 
 #[test]
@@ -31,45 +52,30 @@ fn a_check_tells_how_a_host_s_backups_are() -> Result<()> {
     let gone = source.join("gone");
     let sets = [("All", &source), ("Gone", &gone)];
     options.file_sets = sets.map(|(name, path)| FileSet::new(name, &["Signature = MD5"], &[path])).to_vec();
-    // Where the other user can reach it.
-    let folder = Folder::new("check-program")?;
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    fs::copy(our_program()?, folder.path().join("bacula-fd")).unwrap();
-    let program = folder.path().join("check_ferrofd");
-    symlink("bacula-fd", &program).unwrap();
-    let number = port.number();
+    let check = Check::new(port.number())?;
     let mut bed = Bed::start(options)?;
     wait_for("the metrics", PATIENCE, || {
-        Ok(if is_listening(number)? { Ok(()) } else { Err("nothing listens".to_owned()) })
+        Ok(if is_listening(port.number())? { Ok(()) } else { Err("nothing listens".to_owned()) })
     })?;
 
     // A host that is new is given the same time.
-    let (status, text) = check(&program, number, &[])?;
-    assert!(status == 0 && text.contains("no backup has ended well since the daemon began 0 hours ago"), "{text}");
+    check.must_say(&[], 0, &["OK - no backup has ended well since the daemon began 0 hours ago"])?;
     bed.backup("test", "level=Full")?.must_be_good()?;
-    let (status, text) = check(&program, number, &[])?;
-    assert!(status == 0 && text.starts_with("FERROFD OK - the last good backup, backup-test, ended 0 hours"), "{text}");
-    assert!(text.contains(" | 'age'=") && text.contains("'running'=0;;;0"), "{text}");
+    let good = "FERROFD OK - the last good backup, backup-test, ended 0 hours ago | 'age'=";
+    check.must_say(&[], 0, &[good, "'running'=0;;;0"])?;
 
     // Too old, and of another name.
-    let (status, text) = check(&program, number, &["-w", "0", "-c", "0"])?;
-    assert!(status == 2 && text.starts_with("FERROFD CRITICAL - the last good backup, "), "{text}");
-    let (status, text) = check(&program, number, &["-n", "other", "-w", "0", "-c", "1"])?;
-    assert!(status == 1 && text.contains("no backup other has ended well"), "{text}");
+    check.must_say(&["-w", "0", "-c", "0"], 2, &["FERROFD CRITICAL - the last good backup, "])?;
+    let other = ["-n", "other", "-w", "0", "-c", "1"];
+    check.must_say(&other, 1, &["FERROFD WARNING - no backup other has ended well"])?;
 
     // One that can't save what it is to.
     bed.backup("test", "level=Full fileset=Gone")?.must_be('T')?;
-    let (status, text) = check(&program, number, &[])?;
-    assert!(status == 1 && text.starts_with("FERROFD WARNING - the last backup backup-test had 1 errors"), "{text}");
+    check.must_say(&[], 1, &["FERROFD WARNING - the last backup backup-test had 1 errors"])?;
 
-    // No daemon, and an address that is something else's.
-    let director = bed.director().port();
+    // No daemon, and an option that is not understood.
     bed.client("test")?.daemon().stop()?;
-    let (status, text) = check(&program, number, &[])?;
-    assert!(status == 2 && text.contains(&format!("no metrics of ferrofd at 127.0.0.1:{number}: Connection refused")));
-    let (status, text) = check(&program, director, &["-t", "1"])?;
-    assert!(status >= 2, "{text}");
-    let (status, text) = check(&program, number, &["-w", "many"])?;
-    assert!(status == 3 && text.contains("Usage: check_ferrofd [-H HOST]"), "{text}");
-    Ok(())
+    let nobody = format!("no metrics of ferrofd at 127.0.0.1:{}: Connection refused", port.number());
+    check.must_say(&[], 2, &["FERROFD CRITICAL", &nobody])?;
+    check.must_say(&["-w", "many"], 3, &["Usage: check_ferrofd [-H HOST]"])
 }
