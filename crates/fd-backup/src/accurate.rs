@@ -9,9 +9,8 @@ mod list;
 mod order;
 mod varint;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_os::lock::Mutex;
 use fd_plugins::AccurateAttributes;
 use fd_records::{AccurateEntry, FileType, Stat, digest_text};
 use fd_walk::{Candidate, Comparison, WalkSettings};
@@ -57,7 +56,7 @@ impl std::fmt::Debug for AccurateList {
         f.debug_struct("AccurateList")
             .field("level", &self.level)
             .field("announced", &self.announced)
-            .field("files", &self.lock().list.len())
+            .field("files", &self.state.lock().list.len())
             .finish_non_exhaustive()
     }
 }
@@ -88,23 +87,19 @@ impl AccurateList {
     /// be decoded, is ignored: the file counts as new then.
     pub fn add(&mut self, message: &[u8]) {
         if let Some(entry) = AccurateEntry::parse(message) {
-            let _held = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.push(&entry);
+            let _held = self.state.get_mut().list.push(&entry);
         }
     }
 
     /// To be called after the Director's last message.
     pub fn complete(&mut self) {
-        self.state.get_mut().unwrap_or_else(PoisonError::into_inner).list.complete();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.get_mut().list.complete();
     }
 
     /// The list's record of a file on a volume, which counts as seen from now on. The name of a
     /// directory ends with a slash.
     pub fn find(&self, name: &[u8]) -> Option<ListedFile> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let id = state.list.find(name)?;
         let known = state.list.get(id)?;
         let file = ListedFile { size: known.stat.size, digest: known.digest.map(<[u8]>::to_vec) };
@@ -126,7 +121,7 @@ impl AccurateList {
 
     /// A file of this name counts as seen. `false` if the list has none.
     pub(crate) fn mark_seen(&self, name: &[u8]) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let found = state.list.find(name);
         if let Some(id) = found {
             state.list.set_seen(id);
@@ -136,7 +131,7 @@ impl AccurateList {
 
     /// What the list has about the file of this name.
     pub(crate) fn attributes(&self, name: &[u8]) -> Option<AccurateAttributes> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let id = state.list.find(name)?;
         let known = state.list.get(id)?;
         Some(AccurateAttributes {
@@ -149,7 +144,7 @@ impl AccurateList {
 
     /// Compares an entry of the walk with the list (reference 04 §13.4).
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let Some(id) = state.list.find(&candidate.key()) else { return Comparison::Changed { token: None } };
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;
@@ -189,7 +184,7 @@ impl AccurateList {
 
     /// To be called when a worker has found the data of a file unchanged.
     pub(crate) fn data_unchanged(&self, token: Token, stat: &Stat) {
-        self.note_unchanged(&mut self.lock(), token.id, stat);
+        self.note_unchanged(&mut self.state.lock(), token.id, stat);
     }
 
     fn note_unchanged(&self, state: &mut State, id: RecordId, stat: &Stat) {
@@ -242,7 +237,7 @@ impl Token {
 impl AccurateList {
     /// The catalog's digest of a file, if it has one; empty if its text is no digest.
     pub(crate) fn digest(&self, token: Token) -> Option<Vec<u8>> {
-        self.lock().list.get(token.id)?.digest.map(<[u8]>::to_vec)
+        self.state.lock().list.get(token.id)?.digest.map(<[u8]>::to_vec)
     }
 
     /// Whether a missing digest in the list is worth a warning.
@@ -281,7 +276,7 @@ impl AccurateList {
 
     /// The files that were seen, or those that were not, in the stock daemon's order.
     fn in_order(&self, seen: bool) -> Vec<RecordId> {
-        let state = self.lock();
+        let state = self.state.lock();
         let list = &state.list;
         let order = TableOrder::new(self.announced, list.len() as u64);
         let mut path = Vec::new();
@@ -300,7 +295,7 @@ impl AccurateList {
 
     /// Attributes and path of a file, if it still counts as seen or not.
     fn look(&self, id: RecordId, seen: bool, path: &mut Vec<u8>) -> Option<Stat> {
-        let state = self.lock();
+        let state = self.state.lock();
         let known = state.list.get(id).filter(|known| known.seen == seen)?;
         path.clear();
         state.list.push_path(id, path);
@@ -309,7 +304,7 @@ impl AccurateList {
 
     /// Bytes that base jobs save, in a job on base jobs.
     pub(crate) fn space_saved(&self) -> Option<u64> {
-        self.level.full.then(|| self.lock().space_saved)
+        self.level.full.then(|| self.state.lock().space_saved)
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) mod piece;
 mod tests;
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError, TryLockError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fd_messages::{CancelToken, Stage, StageTimes};
@@ -571,16 +571,12 @@ impl<B> Exchange<B> {
 
     fn lock(&self) -> MutexGuard<'_, State<B>> {
         // No panic in here leaves a half-changed state.
-        match self.state.try_lock() {
-            Ok(state) => state,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let begun = Instant::now();
-                let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                idle::add(begun.elapsed());
-                state
-            }
-        }
+        self.state.try_lock().unwrap_or_else(|| {
+            let begun = Instant::now();
+            let state = self.state.lock();
+            idle::add(begun.elapsed());
+            state
+        })
     }
 
     fn wait<'a>(
@@ -591,7 +587,7 @@ impl<B> Exchange<B> {
     ) -> MutexGuard<'a, State<B>> {
         let begun = Instant::now();
         let _waiting = self.times.wait();
-        let state = condition.wait(state).unwrap_or_else(PoisonError::into_inner);
+        let state = condition.wait(state);
         let waited = begun.elapsed();
         self.times.add(counts_as, waited);
         idle::add(waited);
@@ -603,7 +599,7 @@ impl<B> Exchange<B> {
     fn wait_for_piece<'a>(&'a self, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
         let begun = Instant::now();
         let _waiting = self.times.wait();
-        let (state, _is_over) = self.ready.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
+        let (state, _is_over) = self.ready.wait_timeout(state, GLANCE);
         self.times.add(Stage::SendWaits, begun.elapsed());
         state
     }

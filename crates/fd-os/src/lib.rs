@@ -8,6 +8,7 @@
 //! - `memory`, `wiping`: the allocator; `memory_limit`: what the process can have;
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
 //! - `threads`: threads that hang in the kernel and are left behind; `sync`: what they are made of;
+//! - `lock`: a lock that a panic leaves usable;
 //! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
@@ -16,6 +17,7 @@ pub mod daemonize;
 mod error_text;
 pub mod local_time;
 pub mod locale;
+pub mod lock;
 pub mod low_water;
 pub mod memory;
 pub mod memory_limit;

@@ -7,12 +7,12 @@
 //! Not here: for how long a thread is waited for, which its owner decides.
 
 use std::io;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::thread::{self, Builder, JoinHandle};
-use crate::sync::{Condvar, Mutex, MutexGuard};
+use crate::sync::{Condvar, Mutex};
 
 /// How often it is asked whether a thread is still waited for.
 pub const GLANCE: Duration = Duration::from_millis(100);
@@ -57,18 +57,14 @@ struct Running {
     places: &'static Places,
 }
 
-impl Running {
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+impl Running {}
 
 /// Notes the end of a thread, also if it panics, or could not be started.
 struct Ending(Arc<Running>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let before = std::mem::replace(&mut *self.0.stage(), Stage::Ended);
+        let before = std::mem::replace(&mut *self.0.stage.lock(), Stage::Ended);
         if before == Stage::Spare {
             self.0.places.give_back();
         }
@@ -127,13 +123,13 @@ fn start_at<T: Send + 'static>(
 impl<T> Thread<T> {
     /// Whether it has ended, also by a panic.
     pub fn has_ended(&self) -> bool {
-        *self.running.stage() == Stage::Ended
+        *self.running.stage.lock() == Stage::Ended
     }
 
     /// Leaves it behind: it must not be waited for any more. `false`: it has ended, or so many are
     /// left behind that it has to be waited for.
     pub fn leave(&self) -> bool {
-        let mut stage = self.running.stage();
+        let mut stage = self.running.stage.lock();
         if *stage == Stage::Needed && self.running.places.take(MOST) {
             *stage = Stage::Spare;
         }
@@ -163,11 +159,11 @@ impl<T> Thread<T> {
     }
 
     fn ends_within(&self, time: Duration) -> bool {
-        let stage = self.running.stage();
+        let stage = self.running.stage.lock();
         if *stage == Stage::Ended {
             return true;
         }
-        let (stage, _) = self.running.ended.wait_timeout(stage, time).unwrap_or_else(PoisonError::into_inner);
+        let (stage, _) = self.running.ended.wait_timeout(stage, time);
         *stage == Stage::Ended
     }
 }

@@ -1,9 +1,10 @@
 //! The plugins of one job: their contexts, and which of them a command means (reference 07 §4).
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use fd_messages::MessageType;
+use fd_os::lock::{Mutex, MutexGuard};
 
 use crate::api::call::{Called, Gone};
 use crate::api::event::Event;
@@ -127,7 +128,7 @@ impl JobPlugins {
 
     /// Whether one of them is in a call, or restores files, on any thread.
     pub fn are_busy(&self) -> bool {
-        self.members.iter().any(|member| member.try_lock().is_none())
+        self.members.iter().any(|member| member.state.try_lock().is_none())
     }
 
     /// The first plugin that has died in this job, which has work for it: that is not done. What
@@ -152,7 +153,7 @@ impl JobPlugins {
         let Some(member) = self.members.iter().find(|member| member.is_meant(command, name)) else {
             return if self.is_empty() { Lookup::NoPlugins } else { Lookup::NotFound };
         };
-        let state = member.lock();
+        let state = member.state.lock();
         match &*state {
             State::Ready(_) => Lookup::Found(NamedPlugin { member, state }),
             State::Disabled(_) => Lookup::Disabled,
@@ -163,7 +164,7 @@ impl JobPlugins {
     /// Delivers an event to each plugin. Answers are ignored; a plugin that fails is reported.
     pub fn tell_all(&self, host: &mut dyn Host, event: &Event<'_>) {
         let call = |_: &Member, instance: &mut dyn Instance, host: &mut dyn Host| instance.event(host, event).map(drop);
-        self.each(host, |member| Some(member.lock()), call, event.outlives_cancel(), false);
+        self.each(host, |member| Some(member.state.lock()), call, event.outlives_cancel(), false);
     }
 
     /// Delivers an event to each plugin that the command names. Answers are ignored; a plugin that
@@ -175,7 +176,7 @@ impl JobPlugins {
         let Some(name) = command_name(command)? else { return Ok(()) };
         self.each(
             host,
-            |member| member.is_meant(command, name).then(|| member.lock()),
+            |member| member.is_meant(command, name).then(|| member.state.lock()),
             |_, instance, host| instance.event(host, event).map(drop),
             event.outlives_cancel(),
             true,
@@ -199,7 +200,7 @@ impl JobPlugins {
         self.each(
             host,
             |member| {
-                let state = member.is_meant(command, name).then(|| member.try_lock())?;
+                let state = member.is_meant(command, name).then(|| member.state.try_lock())?;
                 is_told &= state.is_some();
                 state
             },
@@ -220,7 +221,7 @@ impl JobPlugins {
         let call = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
             call(member.plugin.info(), member.plugin.offers(), instance, host)
         };
-        self.each(host, |member| Some(member.lock()), call, false, false);
+        self.each(host, |member| Some(member.state.lock()), call, false, false);
     }
 
     /// Calls a function of each plugin that can be called, until one has a result.
@@ -233,7 +234,7 @@ impl JobPlugins {
         mut call: impl FnMut(Offers, &mut dyn Instance, &mut dyn Host) -> Called<Option<T>>,
     ) -> Called<Option<T>> {
         for member in &self.members {
-            let mut state = member.lock();
+            let mut state = member.state.lock();
             let State::Ready(instance) = &mut *state else { continue };
             match call(member.plugin.offers(), instance.as_mut(), host) {
                 Ok(None) => {}
@@ -293,7 +294,7 @@ impl JobPlugins {
     /// Ends each plugin's context, also that of a disabled one. Done once; later calls do nothing.
     pub fn end(&self, host: &mut dyn Host) {
         for member in &self.members {
-            let state = std::mem::replace(&mut *member.lock(), State::Gone);
+            let state = std::mem::replace(&mut *member.state.lock(), State::Gone);
             if let State::Ready(instance) | State::Disabled(instance) = state
                 && let Err(gone) = instance.end(host)
             {
@@ -320,19 +321,6 @@ impl Member {
         *state = State::Gone;
         if is_missed && !gone.canceled {
             self.died.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // An instance whose thread has panicked is not called again by that job.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn try_lock(&self) -> Option<MutexGuard<'_, State>> {
-        match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
         }
     }
 }

@@ -5,8 +5,9 @@
 //! directory share one copy of its path.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use fd_os::lock::Mutex;
 use fd_records::{DigestKind, DigestValue, Stat};
 use hashbrown::HashTable;
 
@@ -39,23 +40,19 @@ pub struct LinkSlot {
 impl LinkSlot {
     /// The path of the first name.
     pub fn path(&self) -> Vec<u8> {
-        let arena = self.lock();
+        let arena = self.arena.lock();
         arena.record(self.number).map(|record| arena.path(record)).unwrap_or_default()
     }
 
     /// The state of the first name.
     pub fn get(&self) -> LinkState {
-        let arena = self.lock();
+        let arena = self.arena.lock();
         arena.record(self.number).map(|record| arena.state(record)).unwrap_or_default()
     }
 
     /// Sets the state of the first name.
     pub fn set(&self, state: LinkState) {
-        self.lock().set(self.number, state);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Arena> {
-        lock(&self.arena)
+        self.arena.lock().set(self.number, state);
     }
 }
 
@@ -64,10 +61,6 @@ impl std::fmt::Debug for LinkSlot {
         let path = self.path();
         f.debug_struct("LinkSlot").field("path", &path.escape_ascii().to_string()).field("state", &self.get()).finish()
     }
-}
-
-fn lock(arena: &Mutex<Arena>) -> MutexGuard<'_, Arena> {
-    arena.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The role of a name of an inode with several names.
@@ -95,7 +88,7 @@ pub(crate) struct LinkTable {
 impl LinkTable {
     /// Finds an inode. A new one is added with `path` as its first name.
     pub(crate) fn meet(&self, stat: &Stat, path: &[u8]) -> Met {
-        let mut arena = lock(&self.arena);
+        let mut arena = self.arena.lock();
         let slot = |number| LinkSlot { arena: Arc::clone(&self.arena), number };
         match arena.find(stat.dev, stat.ino) {
             Some(number) => {

@@ -1,14 +1,12 @@
 //! Queues with the names of `crossbeam_channel`.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use shuttle::sync::{Mutex, MutexGuard};
-
-use crate::condvar::Condvar;
 use crate::execution::step;
 use crate::instant::Instant;
+use crate::{Condvar, Mutex, MutexGuard};
 
 #[derive(Debug)]
 struct Queue<T> {
@@ -27,11 +25,11 @@ struct State<T> {
 
 impl<T> Queue<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
-        self.news.wait(state).unwrap_or_else(PoisonError::into_inner)
+        self.news.wait(state)
     }
 }
 
@@ -160,7 +158,7 @@ impl<T> Receiver<T> {
             if Instant::now() >= end {
                 return Err(RecvTimeoutError::Timeout);
             }
-            state = self.0.news.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0;
+            (state, _) = self.0.news.wait_timeout(state, limit);
         }
     }
 

@@ -1,26 +1,14 @@
 //! A condition whose limited waits end when the model's clock says so.
 
-use std::sync::{Arc, LockResult, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use shuttle::sync::MutexGuard;
-
+use crate::MutexGuard;
 use crate::execution::{Timed, now};
 
-/// As that of the standard library.
+/// A condition with the interface of `fd_os::lock`.
 #[derive(Default, Debug)]
 pub struct Condvar(Arc<shuttle::sync::Condvar>);
-
-/// Whether the time of a wait was over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct WaitTimeoutResult(bool);
-
-impl WaitTimeoutResult {
-    /// Whether it was.
-    pub const fn timed_out(self) -> bool {
-        self.0
-    }
-}
 
 impl Condvar {
     /// One that nobody waits for.
@@ -29,31 +17,17 @@ impl Condvar {
     }
 
     /// Waits until it is notified.
-    ///
-    /// # Errors
-    /// A thread has panicked with the lock.
-    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        self.0.wait(guard)
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is notified or time passes.
-    ///
-    /// # Errors
-    /// A thread has panicked with the lock.
-    pub fn wait_timeout<'a, T>(
-        &self,
-        guard: MutexGuard<'a, T>,
-        limit: Duration,
-    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+    /// Waits until it is notified or time passes. Returns whether that time is over, too.
+    pub fn wait_timeout<'a, T>(&self, guard: MutexGuard<'a, T>, limit: Duration) -> (MutexGuard<'a, T>, bool) {
         let end = now().saturating_add(limit);
         let timed = Timed::new(&self.0);
-        let waited = self.0.wait(guard);
+        let guard = self.wait(guard);
         drop(timed);
-        let result = WaitTimeoutResult(now() >= end);
-        match waited {
-            Ok(guard) => Ok((guard, result)),
-            Err(poisoned) => Err(PoisonError::new((poisoned.into_inner(), result))),
-        }
+        (guard, now() >= end)
     }
 
     /// Wakes one that waits.

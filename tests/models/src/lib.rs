@@ -13,12 +13,13 @@ mod condvar;
 mod execution;
 mod explore;
 mod instant;
+mod mutex;
 pub mod thread;
 
 pub use channel::{Receiver, RecvTimeoutError, SendError, Sender, bounded, unbounded};
-pub use condvar::{Condvar, WaitTimeoutResult};
+pub use condvar::Condvar;
 pub use execution::{allow_threads, at_step, pass, running};
 pub use explore::{Count, explore, pick};
 pub use instant::Instant;
+pub use mutex::{Mutex, MutexGuard};
 pub use shuttle::sync::atomic;
-pub use shuttle::sync::{Mutex, MutexGuard};

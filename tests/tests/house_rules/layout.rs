@@ -8,7 +8,7 @@ use syn::{Item, Visibility};
 use crate::code::{named_paths, test_functions};
 use crate::none;
 use crate::packages::packages;
-use crate::sources::{Outcome, Source, crates, crates_and_tests, is_test_only, read, rust_files};
+use crate::sources::{Outcome, Source, crates, crates_and_plugins, crates_and_tests, is_test_only, read, rust_files};
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
@@ -103,6 +103,23 @@ fn system_calls_go_through_nix_or_rustix_in_a_crate() -> Outcome<()> {
         let uses = |name: &str| package.theirs().any(|dependency| dependency.name == name);
         if uses("nix") && uses("rustix") && !USE_BOTH.contains(&package.name.as_str()) {
             problems.push(format!("{} uses nix and rustix", package.name));
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
+/// A panic must not make a lock of the daemon unusable. Crates below `fd-os` have one each.
+#[test]
+fn locks_are_those_of_fd_os() -> Outcome<()> {
+    let mut problems = Vec::new();
+    let below = ["fd-messages", "fd-crypto", "fd-session"];
+    let packages = crates_and_plugins()?.into_iter().filter(|package| !below.contains(&package.name.as_str()));
+    for source in packages.flat_map(|package| package.sources) {
+        if !source.path.ends_with("fd-os/src/lock.rs") {
+            let locks = ["std::sync::Mutex", "std::sync::RwLock", "std::sync::Condvar", "std::sync::PoisonError"];
+            let named = named_paths(&source.code).into_iter().filter(|(_, path)| locks.contains(&path.as_str()));
+            problems.extend(named.map(|(line, path)| format!("{}:{line}: {path}", source.path.display())));
         }
     }
     none(&problems);

@@ -1,9 +1,11 @@
 //! What a signal that ends the daemon does, from the first moment of the start on.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+
+use fd_os::lock::Mutex;
 
 use crate::daemon::pid_file::PidFile;
 use crate::daemon::signals::{Asked, Signals};
@@ -30,12 +32,12 @@ impl Ending {
 
     /// The pid file, to be removed if the start ends early.
     pub(crate) fn keep(&self, pid_file: PidFile) {
-        *self.phase() = Phase::Starts(Some(pid_file));
+        *self.0.lock() = Phase::Starts(Some(pid_file));
     }
 
     /// The start is over. The pid file, if there is one.
     pub(crate) fn serves(&self) -> Option<PidFile> {
-        match std::mem::replace(&mut *self.phase(), Phase::Serves) {
+        match std::mem::replace(&mut *self.0.lock(), Phase::Serves) {
             Phase::Starts(pid_file) => pid_file,
             Phase::Serves => None,
         }
@@ -74,16 +76,12 @@ impl Ending {
 
     /// Ends a daemon that starts.
     fn end_a_start(&self, number: i32) {
-        let mut phase = self.phase();
+        let mut phase = self.0.lock();
         let Phase::Starts(pid_file) = &mut *phase else { return };
         if let Some(Err(error)) = pid_file.take().map(PidFile::remove) {
             tracing::warn!(%error, "the pid file can't be removed");
         }
         exit(number);
-    }
-
-    fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

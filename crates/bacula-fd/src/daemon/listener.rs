@@ -7,10 +7,11 @@
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd as _;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use fd_os::lock::Mutex;
 use fd_transport::{Channel, Limits};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -92,7 +93,7 @@ pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
         let work = move || {
             // Passwords and keys of the conversation; files are for other threads.
             fd_os::wiping::wipe_what_this_thread_frees();
-            let session = session.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let session = session.lock().take();
             if let Some(session) = session {
                 session();
             }

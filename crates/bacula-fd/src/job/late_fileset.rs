@@ -1,10 +1,11 @@
 //! Includes that plugins add while the FileSet is walked (reference 07 §3.5).
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fd_backup::LateIncludes;
 use fd_fileset::{Draft, FileSet};
 use fd_messages::MessageType;
+use fd_os::lock::Mutex;
 use fd_plugins::{FileSetChange, Host as _, JobPlugins, Status};
 
 use crate::job::matcher::Matcher;
@@ -32,7 +33,7 @@ impl LateFileSet {
 
 impl LateIncludes for LateFileSet {
     fn change(&self, plugin: &[u8], change: FileSetChange<'_>, say: &mut dyn FnMut(MessageType, &[u8])) -> Status {
-        let mut draft = self.draft.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut draft = self.draft.lock();
         let wanted = || !self.lists.job.cancel.is_cancelled();
         let fileset = FileSetInReach { draft: &mut draft, matcher: &self.matcher, lists: &self.lists, wanted: &wanted };
         // Commands do not come here, so that there is no plugin to be told of any.
@@ -40,7 +41,7 @@ impl LateIncludes for LateFileSet {
     }
 
     fn take(&self) -> Option<FileSet> {
-        let draft = std::mem::take(&mut *self.draft.lock().unwrap_or_else(PoisonError::into_inner));
+        let draft = std::mem::take(&mut *self.draft.lock());
         let fileset = draft.complete();
         (!fileset.includes().is_empty()).then_some(fileset)
     }

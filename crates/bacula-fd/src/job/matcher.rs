@@ -14,11 +14,12 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{ChildStdin, Stdio};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fd_fileset::Regex;
 use fd_os::io_error_text;
+use fd_os::lock::Mutex;
 use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions, weigh};
 use fd_restore::NameRegex;
 use nix::sys::prctl::set_pdeathsig;
@@ -141,7 +142,7 @@ impl Matcher {
             // The guest's memory has a bound of its own.
             memory: until_nul.len().saturating_mul(2).saturating_add(size_of::<Expression>()),
         };
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         match weigh(until_nul, options.ignore_case) {
             Some(weight) if inner.matching.saturating_add(weight.matching) <= MOST_MATCHING => {
                 expression.light = Some(PosixRegex::new(until_nul, options).map_err(|error| error.to_string())?);
@@ -163,10 +164,6 @@ impl Matcher {
             }
         }
         Ok(expression)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -197,7 +194,7 @@ impl Expression {
     }
 
     fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
-        let mut inner = self.matcher.lock();
+        let mut inner = self.matcher.inner.lock();
         self.matcher.job.set_asking(true);
         let found = self.ask_guest(&mut inner, text, groups);
         self.matcher.job.set_asking(false);

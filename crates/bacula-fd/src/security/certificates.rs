@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fd_config::{Config, Tls};
+use fd_os::lock::Mutex;
 use fd_transport::{CertificateFiles, CertificateProblem, Certificates};
 
 use crate::security::certificate_dates::{Validity, validities};
@@ -54,32 +54,28 @@ impl ResourceCertificates {
     /// # Errors
     /// The first file that can't be used. All stay as they are then.
     pub(crate) fn load_again(&self, config: &Config) -> Result<(), CertificateProblem> {
-        *self.loaded() = Loaded::read(config)?;
+        *self.0.lock() = Loaded::read(config)?;
         Ok(())
     }
 
     /// When they end.
     pub(crate) fn ends(&self) -> Vec<CertificateEnd> {
-        self.loaded().ends.clone()
+        self.0.lock().ends.clone()
     }
 
     /// Towards Storage Daemons.
     pub(crate) fn own(&self) -> Option<Certificates> {
-        self.loaded().own.clone()
+        self.0.lock().own.clone()
     }
 
     /// Towards the Director of this name.
     pub(crate) fn of_director(&self, name: &str) -> Option<Certificates> {
-        self.loaded().directors.get(name).cloned()
+        self.0.lock().directors.get(name).cloned()
     }
 
     /// Of the console of this name.
     pub(crate) fn of_console(&self, name: &str) -> Option<Certificates> {
-        self.loaded().consoles.get(name).cloned()
-    }
-
-    fn loaded(&self) -> MutexGuard<'_, Loaded> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().consoles.get(name).cloned()
     }
 }
 

@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use fd_os::lock::{Condvar, Mutex};
 
 /// How long a closed one may take to leave before the next one is closed.
 const LEAVING: Duration = Duration::from_millis(500);
@@ -50,21 +52,16 @@ impl Places {
     /// Waits for a place, and closes an older connection for it if none gets free. `send_away` ends
     /// the new holder's connection; it is called at most once, and must not wait.
     pub(crate) fn take(self: &Arc<Self>, send_away: impl FnOnce() + Send + 'static) -> Place {
-        let mut held = self.lock();
+        let mut held = self.held.lock();
         while held.holders.len() >= self.most {
             let patience = held.make_room(self.least_time);
-            let waited = self.freed.wait_timeout(held, patience).unwrap_or_else(PoisonError::into_inner);
-            held = waited.0;
+            (held, _) = self.freed.wait_timeout(held, patience);
         }
         let number = held.next;
         held.next = held.next.wrapping_add(1);
         held.holders.insert(number, Holder { since: Instant::now(), send_away: Some(Box::new(send_away)) });
         drop(held);
         Place { places: Arc::clone(self), number }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,7 +93,7 @@ pub(crate) struct Place {
 impl Place {
     /// Its holder has logged in and may stay.
     pub(crate) fn keep(&self) {
-        if let Some(holder) = self.places.lock().holders.get_mut(&self.number) {
+        if let Some(holder) = self.places.held.lock().holders.get_mut(&self.number) {
             holder.send_away = None;
         }
     }
@@ -104,7 +101,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.places.lock().holders.remove(&self.number);
+        self.places.held.lock().holders.remove(&self.number);
         self.places.freed.notify_all();
     }
 }
@@ -140,7 +137,7 @@ mod tests {
             drop(third.join().unwrap());
         });
         drop(second);
-        assert!(away.try_recv().is_err() && places.lock().holders.is_empty());
+        assert!(away.try_recv().is_err() && places.held.lock().holders.is_empty());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What the collectors of Statistics resources are doing, for `.status statistics`
 //! (reference 06 §11.3).
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use fd_config::Statistics;
+use fd_os::lock::Mutex;
 
 use crate::clock;
 
@@ -65,7 +66,7 @@ impl Collectors {
 
     /// What the collector of this resource is doing.
     pub(crate) fn state(&self, number: usize) -> State {
-        self.states.get(number).map(|state| lock(state).clone()).unwrap_or_default()
+        self.states.get(number).map(|state| state.lock().clone()).unwrap_or_default()
     }
 
     /// Whether and when the metrics are brought up to date. Ours are always current; the times are
@@ -87,11 +88,7 @@ impl Collectors {
     /// Notes what the collector of this resource is doing.
     pub(crate) fn change(&self, number: usize, change: impl FnOnce(&mut State)) {
         if let Some(state) = self.states.get(number) {
-            change(&mut lock(state));
+            change(&mut state.lock());
         }
     }
-}
-
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }

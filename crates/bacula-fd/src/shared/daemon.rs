@@ -2,11 +2,12 @@
 //! limits and counters. It starts nothing.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fd_backup::{Courtesy, Manners, MemoryBudget, Protection};
 use fd_config::{Config, JobManners, RestoreCommands, Settings, Tls};
+use fd_os::lock::Mutex;
 use fd_plugins::Plugin;
 use fd_session::Need;
 use fd_session::authenticate::{Challenges, Credentials};
@@ -177,12 +178,12 @@ impl Daemon {
 
     /// The plugins that are loaded, in the order in which they are told of events.
     pub(crate) fn plugins(&self) -> Vec<Arc<dyn Plugin>> {
-        self.plugins.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.plugins.lock().clone()
     }
 
     /// The daemon ends: connections get no plugins any more.
     pub(crate) fn unload_plugins(&self) {
-        self.plugins.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.plugins.lock().clear();
     }
 
     /// A session is over: history, state file, log files.

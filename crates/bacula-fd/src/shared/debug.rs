@@ -7,8 +7,8 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fd_os::lock::Mutex;
 use fd_session::command::SetDebug;
 use tracing::level_filters::LevelFilter;
 
@@ -90,7 +90,7 @@ impl Debug {
 
     /// Sets the daemon's name and moves the trace file to its working directory.
     pub(crate) fn settle(&self, name: &str, working_directory: &Path) {
-        let mut place = self.place();
+        let mut place = self.place.lock();
         place.path = working_directory.join(format!("{name}.trace"));
         place.file = None;
         name.clone_into(&mut place.name);
@@ -105,7 +105,7 @@ impl Debug {
             self.level.store(level, Ordering::Relaxed);
         }
         if wanted.trace >= 0 {
-            let mut place = self.place();
+            let mut place = self.place.lock();
             place.trace = wanted.trace > 0;
             // A file that is open stays so: the letter `c` truncates it.
             if !place.trace {
@@ -137,7 +137,7 @@ impl Debug {
                 b'T' => self.timestamps.store(false, Ordering::Relaxed),
                 b'h' => self.thread_ids.store(true, Ordering::Relaxed),
                 b'H' => self.thread_ids.store(false, Ordering::Relaxed),
-                b'c' => self.place().truncate(),
+                b'c' => self.place.lock().truncate(),
                 // Options for locks that don't exist here, and for another platform.
                 _ => {}
             }
@@ -151,7 +151,7 @@ impl Debug {
 
     /// Whether lines go into the trace file.
     pub(crate) fn traces(&self) -> bool {
-        self.place().trace
+        self.place.lock().trace
     }
 
     /// Whether lines carry date and time.
@@ -193,7 +193,7 @@ impl Debug {
 
     /// The name before each line.
     pub(crate) fn name(&self) -> String {
-        self.place().name.clone()
+        self.place.lock().name.clone()
     }
 
     /// The filter in force.
@@ -208,7 +208,7 @@ impl Debug {
 
     /// Writes a line where lines go now. A file that can't be opened switches the trace off.
     pub(crate) fn write(&self, line: &[u8]) {
-        let mut place = self.place();
+        let mut place = self.place.lock();
         if place.trace {
             match place.open().and_then(|file| file.write_all(line)) {
                 Ok(()) => return,
@@ -221,10 +221,6 @@ impl Debug {
             // Without standard error the line is lost.
             let _unread = io::stderr().lock().write_all(&line);
         });
-    }
-
-    fn place(&self) -> MutexGuard<'_, Place> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,10 +1,11 @@
 //! What plugins may ask about a job (reference 07 §3.6).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_config::RestoreCommands;
+use fd_os::lock::Mutex;
 use fd_plugins::{CommandOfVolume, JobFacts, Value, Variable};
 
 use crate::shared::debug::Debug;
@@ -147,15 +148,11 @@ impl Facts {
 
     /// Notes what the Director has said.
     pub(crate) fn tell(&self, change: impl FnOnce(&mut Told)) {
-        change(&mut self.told());
-    }
-
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+        change(&mut self.told.lock());
     }
 
     fn number(&self, variable: Variable) -> Option<i32> {
-        let told = self.told();
+        let told = self.told.lock();
         Some(match variable {
             // As the plugin's 32 bits take it.
             Variable::JobId => self.job.identity.job_id.cast_signed(),
@@ -179,9 +176,9 @@ impl Facts {
     fn text(&self, variable: Variable) -> Option<Vec<u8>> {
         match variable {
             Variable::JobName => Some(self.job.identity.name.clone()),
-            Variable::Where => self.told().place.clone(),
-            Variable::RegexWhere => self.told().regex_where.clone(),
-            Variable::PrevJobName => Some(self.told().previous_job.clone()),
+            Variable::Where => self.told.lock().place.clone(),
+            Variable::RegexWhere => self.told.lock().regex_where.clone(),
+            Variable::PrevJobName => Some(self.told.lock().previous_job.clone()),
             _ => self.daemon.text(variable),
         }
     }
@@ -225,7 +222,7 @@ impl JobFacts for Facts {
 
     fn command_of_volume(&self, command: &[u8]) -> CommandOfVolume {
         let Orders { known, director, rule } = &self.orders;
-        let is_filled_in = || self.told().filled_in.iter().any(|known| known == command);
+        let is_filled_in = || self.told.lock().filled_in.iter().any(|known| known == command);
         match rule {
             RestoreCommands::None => CommandOfVolume::Never,
             RestoreCommands::Any => CommandOfVolume::Ordered,

@@ -4,12 +4,13 @@
 mod outlook;
 mod words;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fd_config::Messages;
 use fd_messages::{CancelToken, MessageType, Progress};
+use fd_os::lock::{Condvar, Mutex};
 use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller, Channel};
 
@@ -146,13 +147,13 @@ impl Job {
 
     /// Fails it where no message can be sent; [`Self::take_failure`] returns the first text.
     pub(crate) fn fail(&self, text: Vec<u8>) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+        self.failure.lock().get_or_insert(text);
         self.change_status(JobStatus::Fatal);
     }
 
     /// The message that is still to be sent.
     pub(crate) fn take_failure(&self) -> Option<Vec<u8>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure.lock().take()
     }
 
     /// Whether it reads snapshots.
@@ -217,7 +218,7 @@ impl Job {
 
     /// Notes how much it may have.
     pub(crate) fn expect(&self, note: impl FnOnce(&mut Expected)) {
-        note(&mut self.expected.lock().unwrap_or_else(PoisonError::into_inner));
+        note(&mut self.expected.lock());
     }
 
     /// How far it is, if something tells how much it will have.
@@ -232,7 +233,7 @@ impl Job {
             examined: self.progress.files_examined(),
             to_restore: self.progress.files_expected().into(),
         };
-        let expected = *self.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        let expected = *self.expected.lock();
         Outlook::of(self.kind(), self.level(), &expected, &done)
     }
 
@@ -240,7 +241,7 @@ impl Job {
     /// ten seconds after the one before moves the base.
     pub(crate) fn last_rate(&self, now: i64) -> u64 {
         const BASE_MOVES_AFTER: i64 = 10;
-        let mut rate = self.rate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut rate = self.rate.lock();
         let bytes = self.progress.job_bytes();
         let seconds = u64::try_from(now.saturating_sub(rate.time)).unwrap_or(0).max(1);
         let current = bytes.saturating_sub(rate.bytes) / seconds;
@@ -255,7 +256,7 @@ impl Job {
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
     pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
         let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
-        self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&side);
+        self.storage.lock().clone_from(&side);
         // Checked only now: an earlier cancel didn't see the connection.
         if self.cancel.is_cancelled()
             && let Some(side) = &side
@@ -266,7 +267,7 @@ impl Job {
 
     /// The connection to a Storage Daemon, if there is one. The lock is only ever held for a copy.
     pub(crate) fn storage_view(&self) -> Option<StorageView> {
-        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        let side = self.storage.lock().clone()?;
         let (frames_read, descriptor) = (side.canceller.frames_received(), side.canceller.descriptor().unwrap_or(0));
         Some(StorageView { frames_read, descriptor, encrypted: side.encrypted })
     }
@@ -277,7 +278,7 @@ impl Job {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
         self.aborts.fetch_add(1, Ordering::Relaxed);
-        let side = self.storage.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let side = self.storage.lock().clone();
         let Some(side) = side else { return };
         if self.kind() != JobKind::Backup {
             return side.canceller.cancel();
@@ -313,7 +314,7 @@ impl Job {
     /// A Storage Daemon has called for this job; gives the connection back if another one waits
     /// already.
     pub(crate) fn park(&self, channel: Channel) -> Result<(), Box<Channel>> {
-        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caller = self.caller.lock();
         if caller.is_some() {
             return Err(Box::new(channel));
         }
@@ -326,9 +327,9 @@ impl Job {
     /// longer than `wanted` returns true.
     pub(crate) fn await_call(&self, limit: Duration, wanted: &dyn Fn() -> bool) -> Option<Channel> {
         let start = Instant::now();
-        let mut caller = self.caller.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut caller = self.caller.lock();
         while caller.is_none() && !self.cancel.is_cancelled() && wanted() && start.elapsed() < limit {
-            caller = self.called.wait_timeout(caller, STEP).unwrap_or_else(PoisonError::into_inner).0;
+            (caller, _) = self.called.wait_timeout(caller, STEP);
         }
         caller.take()
     }

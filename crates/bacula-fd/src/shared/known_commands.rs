@@ -7,8 +7,8 @@
 use std::collections::HashMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fd_os::lock::Mutex;
 use openssl::sha::Sha256;
 
 use crate::security::own_file;
@@ -53,7 +53,7 @@ impl KnownCommands {
         if commands.peek().is_none() {
             return;
         }
-        let mut guard = self.lock();
+        let mut guard = self.state.lock();
         let state = guard.get_or_insert_with(|| self.load());
         let mut is_new = false;
         for command in commands {
@@ -77,7 +77,7 @@ impl KnownCommands {
 
     /// Whether a FileSet of this Director has had this very command.
     pub(crate) fn has(&self, director: &[u8], command: &[u8]) -> bool {
-        self.lock().get_or_insert_with(|| self.load()).sent.contains_key(&digest(director, command))
+        self.state.lock().get_or_insert_with(|| self.load()).sent.contains_key(&digest(director, command))
     }
 
     fn load(&self) -> State {
@@ -90,10 +90,6 @@ impl KnownCommands {
                 State::default()
             }
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The plugins that are loaded, and those of a connection.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use fd_messages::MessageType;
+use fd_os::lock::Mutex;
 use fd_plugins::{Host, JobFacts, JobPlugins, Plugin, PluginInfo};
 
 use crate::shared::facts::Facts;
@@ -48,14 +49,14 @@ impl Plugged {
         let mut host = Aside { facts: &self.facts, said: Vec::new() };
         self.plugins.cancel(&mut host);
         let said = host.said;
-        let mut waiting = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut waiting = self.said.lock();
         let room = MOST_WAITING.saturating_sub(waiting.len());
         waiting.extend(said.into_iter().take(room));
     }
 
     /// Takes what they have said meanwhile.
     pub(crate) fn take_said(&self) -> Vec<(MessageType, Vec<u8>)> {
-        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.said.lock())
     }
 }
 

@@ -4,10 +4,12 @@
 //! A loop that waits for something outside (a free slot, a server, a disk) rests meanwhile, because
 //! there is no bound for that.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use fd_os::lock::Mutex;
 
 /// How late a loop may come round on a busy host before it counts as stuck.
 pub(crate) const GRACE: Duration = Duration::from_secs(60);
@@ -38,14 +40,14 @@ impl Pulses {
     /// One more loop, which rests.
     pub(crate) fn add(&self, name: &str) -> Arc<Pulse> {
         let pulse = Arc::new(Pulse { name: name.to_owned(), begun: self.begun, due: AtomicU64::new(u64::MAX) });
-        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&pulse));
+        self.loops.lock().push(Arc::clone(&pulse));
         pulse
     }
 
     /// The names of the loops that should have come round before `now`.
     pub(crate) fn overdue(&self, now: Instant) -> Vec<String> {
         let now = milliseconds(now.saturating_duration_since(self.begun));
-        let loops = self.loops.lock().unwrap_or_else(PoisonError::into_inner);
+        let loops = self.loops.lock();
         loops.iter().filter(|pulse| pulse.due.load(Ordering::Relaxed) < now).map(|pulse| pulse.name.clone()).collect()
     }
 }

@@ -1,6 +1,8 @@
 //! How many connections are served at once.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
+
+use fd_os::lock::{Condvar, Mutex};
 
 /// How many connections may be served at once (reference 01 §6.3).
 #[derive(Debug)]
@@ -17,9 +19,9 @@ impl Slots {
 
     /// Waits for a free slot.
     pub(crate) fn take(self: &Arc<Self>) -> Slot {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         while *free == 0 {
-            free = self.freed.wait(free).unwrap_or_else(PoisonError::into_inner);
+            free = self.freed.wait(free);
         }
         *free -= 1;
         drop(free);
@@ -27,7 +29,7 @@ impl Slots {
     }
 
     fn give(&self) {
-        *self.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        *self.free.lock() += 1;
         self.freed.notify_one();
     }
 }

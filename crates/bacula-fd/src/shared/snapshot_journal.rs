@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use fd_os::lock::Mutex;
 
 use crate::security::own_file;
 
@@ -78,7 +79,7 @@ impl SnapshotJournal {
                 Vec::new()
             }
         };
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         for snapshot in left {
             state.last += 1;
             let number = state.last;
@@ -89,7 +90,7 @@ impl SnapshotJournal {
 
     /// Adds a snapshot, before it is made; its number.
     pub(crate) fn add(&self, snapshot: &Snapshot) -> u64 {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.last += 1;
         let number = state.last;
         state.snapshots.insert(number, snapshot.clone());
@@ -99,14 +100,14 @@ impl SnapshotJournal {
 
     /// Notes what is known now.
     pub(crate) fn note(&self, number: u64, snapshot: &Snapshot) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.snapshots.insert(number, snapshot.clone());
         self.write(&state);
     }
 
     /// It is gone, or stays for good.
     pub(crate) fn forget(&self, number: u64) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.snapshots.remove(&number);
         self.write(&state);
     }
@@ -116,10 +117,6 @@ impl SnapshotJournal {
             let path = self.path.display();
             tracing::warn!(%error, %path, "snapshots are not removed if the daemon dies: no journal");
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

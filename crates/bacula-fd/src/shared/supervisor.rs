@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use fd_config::{Config, Destination};
 use fd_messages::MessageType;
+use fd_os::lock::Mutex;
 
 use crate::clock;
 use crate::delivery::local::{self, Expand, LocalDestinations};
@@ -106,13 +107,13 @@ impl Supervisor {
         let session =
             Session { number, connected: clock::seconds(), encrypted, job: OnceLock::new(), plugged: OnceLock::new() };
         let session = Arc::new(session);
-        lock(&self.sessions).insert(number, Arc::clone(&session));
+        self.sessions.lock().insert(number, Arc::clone(&session));
         session
     }
 
     /// A Director's connection has ended. A job of a kind that counts goes into the history.
     pub(crate) fn leave(&self, session: &Session) {
-        lock(&self.sessions).remove(&session.number);
+        self.sessions.lock().remove(&session.number);
         let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) else { return };
         if job.kind() == JobKind::System {
             return;
@@ -123,8 +124,8 @@ impl Supervisor {
         if !is_good(&ended) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
-        lock(&self.past).note(&ended, Seen { examined: job.progress.files_examined(), warnings: job.warnings() });
-        let mut history = lock(&self.history);
+        self.past.lock().note(&ended, Seen { examined: job.progress.files_examined(), warnings: job.warnings() });
+        let mut history = self.history.lock();
         history.push_back(ended);
         while history.len() > HISTORY {
             history.pop_front();
@@ -133,7 +134,7 @@ impl Supervisor {
 
     /// The connections of now, oldest first.
     pub(crate) fn sessions(&self) -> Vec<Arc<Session>> {
-        lock(&self.sessions).values().cloned().collect()
+        self.sessions.lock().values().cloned().collect()
     }
 
     /// The jobs of now that have a number, oldest first.
@@ -153,12 +154,12 @@ impl Supervisor {
     /// The session of the running job of this full name.
     pub(crate) fn session_of(&self, name: &[u8]) -> Option<Arc<Session>> {
         let is_meant = |session: &&Arc<Session>| session.job.get().is_some_and(|job| job.identity.name == name);
-        lock(&self.sessions).values().find(is_meant).cloned()
+        self.sessions.lock().values().find(is_meant).cloned()
     }
 
     /// The jobs that ended, oldest first, at most ten.
     pub(crate) fn history(&self) -> Vec<FinishedJob> {
-        lock(&self.history).iter().cloned().collect()
+        self.history.lock().iter().cloned().collect()
     }
 
     /// Jobs that ended since the daemon started.
@@ -173,7 +174,7 @@ impl Supervisor {
 
     /// What became of earlier jobs: a copy.
     pub(crate) fn past(&self) -> PastJobs {
-        lock(&self.past).clone()
+        self.past.lock().clone()
     }
 
     /// When a Director has logged in last, seconds since 1970. After a start, until the first one
@@ -187,7 +188,7 @@ impl Supervisor {
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         self.log_on_host(kind, line);
-        let mut waiting = lock(&self.waiting);
+        let mut waiting = self.waiting.lock();
         if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
             last.times = last.times.saturating_add(1);
         } else if waiting.len() < WAITING_MESSAGES {
@@ -228,15 +229,15 @@ impl Supervisor {
 
     /// Returns if no lock of the registry is held for ever.
     pub(crate) fn prove_alive(&self) {
-        drop(lock(&self.sessions));
-        drop(lock(&self.history));
-        drop(lock(&self.past));
-        drop(lock(&self.waiting));
+        drop(self.sessions.lock());
+        drop(self.history.lock());
+        drop(self.past.lock());
+        drop(self.waiting.lock());
     }
 
     /// Takes the messages that wait for a Director.
     pub(crate) fn take_waiting(&self) -> Vec<DaemonMessage> {
-        std::mem::take(&mut *lock(&self.waiting))
+        std::mem::take(&mut *self.waiting.lock())
     }
 
     /// Writes a line to this host's destinations; `job` is for the operator's command.
@@ -291,7 +292,7 @@ impl Supervisor {
     fn in_order(&self, work: impl FnOnce(&mut LocalDestinations) + Send + 'static) -> bool {
         let local = Arc::clone(&self.local);
         Writer::of_the_process().hand_over(move || {
-            let mut local = lock(&local);
+            let mut local = local.lock();
             let lost = Writer::of_the_process().take_lost();
             if lost > 0 {
                 local.deliver_lost(lost);
@@ -299,12 +300,6 @@ impl Supervisor {
             work(&mut local);
         })
     }
-}
-
-/// A panic of one session must not end the daemon. What it had locked is still whole: nothing under
-/// these locks can panic half-way.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One line of the daemon's own log for the end of a job; its beginning has another.

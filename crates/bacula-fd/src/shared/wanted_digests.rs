@@ -1,9 +1,8 @@
 //! Which digests files and the data of plugins have, as far as the daemon has seen. A restore
 //! learns the kind of a file's digest only behind its data.
 
-use std::sync::{Mutex, PoisonError};
-
 use fd_crypto::DigestSet;
+use fd_os::lock::Mutex;
 use fd_records::DigestKind;
 
 /// What the backups since the daemon's start have wanted; `None` if there was none.
@@ -14,7 +13,7 @@ impl WantedDigests {
     /// A backup makes these digests; `None` is none.
     pub(crate) fn note(&self, digests: impl Iterator<Item = Option<DigestKind>>) {
         for digest in digests {
-            let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut kinds = self.0.lock();
             let known = kinds.unwrap_or(DigestSet::EMPTY);
             *kinds = Some(digest.map_or(known, |kind| known.with(kind)));
         }
@@ -22,7 +21,7 @@ impl WantedDigests {
 
     /// The kinds of all backups together; `None` if there was no backup.
     pub(crate) fn kinds(&self) -> Option<DigestSet> {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.0.lock()
     }
 }
 

@@ -14,8 +14,8 @@
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use fd_crypto::multi_buffer::{BLOCK, SideBySide};
@@ -28,7 +28,7 @@ use fd_walk::{Entry, Identity};
 
 use crate::exchange::idle;
 use crate::source::Source;
-use fd_os::sync::{Condvar, Mutex, MutexGuard};
+use fd_os::sync::{Condvar, Mutex};
 
 /// With fewer files, the workers are as fast.
 const WORTH_IT: usize = 3;
@@ -145,7 +145,7 @@ impl DigestsAhead {
         let kinds = self.suiting(kinds);
         let begun = SideBySide::begin(kinds, self.processor)?;
         let file = Arc::new(FileAhead { entry, kinds, begun, marks: Mutex::default(), more: Condvar::new() });
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.waiting.push_back(Arc::clone(&file));
         if state.has_thread {
             self.news.notify_all();
@@ -160,7 +160,7 @@ impl DigestsAhead {
 
     /// Walker: whether to start a thread now that calls [`Self::run`].
     pub(crate) fn wants_thread(&self) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let wants = !state.has_thread && state.waiting.len() >= WORTH_IT;
         state.has_thread |= wants;
         wants
@@ -168,7 +168,7 @@ impl DigestsAhead {
 
     /// Walker: there are no more files.
     pub(crate) fn no_more(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.no_more = true;
         if !state.has_thread {
             state.waiting.drain(..).for_each(|file| file.end());
@@ -178,14 +178,14 @@ impl DigestsAhead {
 
     /// Walker: the thread could not be started.
     pub(crate) fn no_thread(&self) {
-        self.lock().has_thread = false;
+        self.state.lock().has_thread = false;
         self.no_more();
     }
 
     /// Worker: begins to read this file, with digests of these kinds. `None` if there are no marks
     /// to follow: then they are streamed.
     pub(crate) fn follow(&self, file: Arc<FileAhead>, kinds: DigestSet) -> Option<Follower<'_>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(place) = state.waiting.iter().position(|waiting| Arc::ptr_eq(waiting, &file)) {
             if !state.has_thread || state.taken + state.waiting.len() < WORTH_IT {
                 state.waiting.remove(place);
@@ -222,7 +222,7 @@ impl DigestsAhead {
     /// Takes files up to the number that is read side by side. Waits if there are none. Returns
     /// `false` if there will be none.
     fn fill(&self, files: &mut Vec<Reading>, is_stopped: &dyn Fn() -> bool) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         loop {
             state.taken = files.len();
             if files.len() < SideBySide::WIDTH
@@ -230,16 +230,13 @@ impl DigestsAhead {
             {
                 drop(state);
                 files.extend(Reading::open(file));
-                state = self.lock();
+                state = self.state.lock();
                 continue;
             }
             match files.len() {
                 0 if is_stopped() || state.no_more && state.waiting.is_empty() => return false,
                 0 if state.no_more && state.waiting.len() < WORTH_IT && !state.is_urgent => return false,
-                0 => {
-                    let result = self.news.wait_timeout(state, GLANCE).unwrap_or_else(PoisonError::into_inner);
-                    state = result.0;
-                }
+                0 => (state, _) = self.news.wait_timeout(state, GLANCE),
                 // The worker of a single file is as fast.
                 1 => files.clear(),
                 _ => return true,
@@ -258,7 +255,7 @@ impl DigestsAhead {
         state.taken += 1;
         let bytes = u64::try_from(file.entry.stat.size).unwrap_or_default();
         self.lead.fetch_add(bytes, Ordering::Relaxed);
-        file.lock().lead = Some(Lead { bytes, all: Arc::clone(&self.lead) });
+        file.marks.lock().lead = Some(Lead { bytes, all: Arc::clone(&self.lead) });
         Some(Taken(file))
     }
 
@@ -269,10 +266,6 @@ impl DigestsAhead {
             file.0.leave(Mark { fingerprint: self.fingerprints.of(block), digests: *digests });
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Ends all waiting for the thread when it ends, also by a panic.
@@ -280,7 +273,7 @@ struct Leaving<'a>(&'a DigestsAhead);
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.0.state.lock();
         state.has_thread = false;
         state.no_more = true;
         state.waiting.drain(..).for_each(|file| file.end());
@@ -289,7 +282,7 @@ impl Drop for Leaving<'_> {
 
 impl FileAhead {
     fn leave(&self, mark: Mark) {
-        let mut marks = self.lock();
+        let mut marks = self.marks.lock();
         marks.of_blocks.push(mark);
         if marks.wanted.is_some_and(|wanted| marks.of_blocks.len() >= wanted) {
             marks.wanted = None;
@@ -298,28 +291,24 @@ impl FileAhead {
     }
 
     fn end(&self) {
-        self.lock().is_over = true;
+        self.marks.lock().is_over = true;
         self.more.notify_all();
     }
 
     /// The mark of a block, counted from 0. Waits for it, but not for a thread that hangs: another
     /// file may be on storage that does not respond.
     fn mark(&self, number: usize) -> Option<Mark> {
-        let mut marks = self.lock();
+        let mut marks = self.marks.lock();
         while marks.of_blocks.len() <= number && !marks.is_over {
             let had = marks.of_blocks.len();
             marks.wanted = Some(number.saturating_add(HEAD_START));
             let begun = Instant::now();
-            let (now, timeout) = self.more.wait_timeout(marks, LONGEST_WAIT).unwrap_or_else(PoisonError::into_inner);
+            let (now, is_late) = self.more.wait_timeout(marks, LONGEST_WAIT);
             idle::add(begun.elapsed());
             marks = now;
-            marks.is_over |= timeout.timed_out() && marks.of_blocks.len() == had;
+            marks.is_over |= is_late && marks.of_blocks.len() == had;
         }
         marks.of_blocks.get(number).copied()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Marks> {
-        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -382,9 +371,9 @@ pub(crate) struct Follower<'a> {
 impl Drop for Follower<'_> {
     fn drop(&mut self) {
         if self.ahead.lead.load(Ordering::Relaxed) >= LEAD / 2 {
-            self.file.lock().lead = None;
+            self.file.marks.lock().lead = None;
             // Under the lock, so that the thread does not miss it between its check and its wait.
-            let _state = self.ahead.lock();
+            let _state = self.ahead.state.lock();
             self.ahead.news.notify_all();
         }
     }

@@ -1,8 +1,8 @@
 //! A backup: the threads of its pipeline from start to end.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use fd_fileset::FileSet;
@@ -18,7 +18,7 @@ use crate::shared::job::{Failure, Job};
 use crate::shared::plan::{BackupError, BackupPlan, FrameSink};
 use crate::shared::threads::Joined;
 use crate::texts;
-use fd_os::sync::{Mutex, MutexGuard};
+use fd_os::sync::Mutex;
 
 /// Backs up what the plan names. Sends everything between the Storage Daemon's `3000 OK data` and
 /// the final end-of-data signal (reference 04 §1.1 steps 6 and 7), but not that signal.
@@ -61,7 +61,7 @@ pub fn run(
 fn run_threads(job: &Arc<Job>, log: &dyn JobLog, sender: &mut Sender<'_>) -> Result<WalkSummary, BackupError> {
     let walked = Arc::new(Mutex::new(None));
     let result = match run_to_end(job, sender, &walked) {
-        Ok(()) => lock(&walked).take().ok_or(BackupError::Panicked),
+        Ok(()) => walked.lock().take().ok_or(BackupError::Panicked),
         Err(error) => Err(error),
     };
     if let Err(error @ (BackupError::Panicked | BackupError::Thread { .. })) = &result {
@@ -83,7 +83,7 @@ fn run_to_end(
     let (job_of_walker, walked) = (Arc::clone(job), Arc::clone(walked));
     let work = move |_: &Job| {
         let summary = walk(&job_of_walker);
-        *lock(&walked) = Some(summary);
+        *walked.lock() = Some(summary);
     };
     worker_pool::start(job, "walker", false, work).map_err(no_thread)?;
     let sent = sender.send_all(job);
@@ -127,10 +127,6 @@ impl Drop for EndThreads<'_> {
 
 fn no_thread(source: io::Error) -> BackupError {
     BackupError::Thread { source }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The walker's thread: collects batches, then works on those that are left.
@@ -210,7 +206,7 @@ impl WalkHost for Host<'_> {
 
     fn examined(&self, _path: &[u8]) {
         self.job.progress.add_files_examined(1);
-        lock(&self.pace).step(&|| self.job.is_stopped());
+        self.pace.lock().step(&|| self.job.is_stopped());
     }
 
     fn wants(&self, kind: MessageType) -> bool {

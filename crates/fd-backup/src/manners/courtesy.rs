@@ -2,11 +2,12 @@
 //! while there is a backup that is older than a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_messages::{Pressure, Stage, StageTimes};
+use fd_os::lock::{Condvar, Mutex};
 use fd_os::priority;
 
 use crate::manners::budget::{Budget, Manners, Times};
@@ -113,13 +114,8 @@ impl Courtesy {
                 reason: None,
             }),
         });
-        self.lock().jobs.push(Arc::downgrade(&job));
+        self.state.lock().jobs.push(Arc::downgrade(&job));
         Some(job)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // No panic in here leaves a half-changed state.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts the thread unless it runs.
@@ -131,7 +127,7 @@ impl Courtesy {
         let started = thread::Builder::new().name("manners".to_owned()).spawn(move || this.look());
         if started.is_err() {
             // Nobody would raise the priority again. The flag stays: no attempt for each file.
-            job.crew().set_priority(false);
+            job.crew.lock().set_priority(false);
         }
     }
 
@@ -143,9 +139,7 @@ impl Courtesy {
         let mut looked = Instant::now();
         let mut before = reader.read(looked);
         loop {
-            let state = self.lock();
-            let wait = self.ended.wait_timeout_while(state, INTERVAL, |state| !state.jobs.is_empty());
-            let (state, _) = wait.unwrap_or_else(PoisonError::into_inner);
+            let state = self.ended.wait_timeout_while(self.state.lock(), INTERVAL, |state| !state.jobs.is_empty());
             if state.jobs.is_empty() {
                 // Under the lock of the list: the next backup starts the thread again.
                 self.is_looking.store(false, Ordering::SeqCst);
@@ -156,7 +150,7 @@ impl Courtesy {
             let now = Instant::now();
             let after = reader.read(now);
             let interval = Interval::between(&before, &after, now.saturating_duration_since(looked));
-            let has_low_priority = jobs.iter().all(|job| job.crew().has_low_priority);
+            let has_low_priority = jobs.iter().all(|job| job.crew.lock().has_low_priority);
             let decision = governor.observe(&interval, has_low_priority);
             for job in &jobs {
                 job.take(decision, interval.length, now);
@@ -189,7 +183,7 @@ impl JobCourtesy {
     /// reads or encodes.
     pub(crate) fn join(&self, works: bool) -> Membership<'_> {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
-        let mut crew = self.crew();
+        let mut crew = self.crew.lock();
         let before = crew.normal.and_then(|_| priority::nice().ok());
         // The one that sends has done other things before.
         let (ran, waited) = if works { Default::default() } else { ran_and_waited(thread).unwrap_or_default() };
@@ -198,14 +192,9 @@ impl JobCourtesy {
         Membership { job: self, thread, before }
     }
 
-    fn crew(&self) -> MutexGuard<'_, Crew> {
-        // No panic in here leaves a half-changed state.
-        self.crew.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a decision, as far as the budget goes.
     pub(crate) fn take(&self, decision: Decision, length: Duration, now: Instant) {
-        let mut crew = self.crew();
+        let mut crew = self.crew.lock();
         let rested = self.rest();
         if let Some(reason) = crew.reason {
             self.times.give_way(reason, length * rested / 1000);
@@ -225,7 +214,7 @@ impl JobCourtesy {
     /// The backup is over, even if threads of it hang and use this longer.
     fn end(&self) {
         self.rest.store(0, Ordering::Relaxed);
-        let mut state = self.courtesy.lock();
+        let mut state = self.courtesy.state.lock();
         state.jobs.retain(|job| !std::ptr::eq(job.as_ptr(), self));
         if state.jobs.is_empty() {
             self.courtesy.ended.notify_all();
@@ -302,7 +291,7 @@ impl Crew {
 
 impl Drop for Membership<'_> {
     fn drop(&mut self) {
-        let mut crew = self.job.crew();
+        let mut crew = self.job.crew.lock();
         let mut is_sender = false;
         if let Some(at) = crew.members.iter().position(|member| member.thread == self.thread) {
             let member = crew.members.swap_remove(at);

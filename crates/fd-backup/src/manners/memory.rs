@@ -1,7 +1,9 @@
 //! The memory of all backups of a daemon. Each gets its share when it begins, and gives it back
 //! when it ends.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use fd_os::lock::Mutex;
 
 /// The least that a job gets, bytes: one piece. It is beyond the budget if that is spent.
 const LEAST: usize = 1 << 20;
@@ -39,7 +41,7 @@ impl MemoryBudget {
     /// The share of a job that begins: as usual, but at most half of what is left, so that there is
     /// always some for the next one.
     pub fn take(self: &Arc<Self>) -> MemoryShare {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         let bytes = self.usual.min(*free / 2).max(LEAST);
         let taken = bytes.min(*free);
         *free -= taken;
@@ -56,7 +58,7 @@ impl MemoryShare {
 
 impl Drop for MemoryShare {
     fn drop(&mut self) {
-        let mut free = self.budget.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.budget.free.lock();
         *free = free.saturating_add(self.taken);
     }
 }

@@ -5,11 +5,12 @@
 //! be added any more: the walk has passed the place where they would stand.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fd_fileset::{Exclude, FileSet};
 use fd_messages::MessageType;
+use fd_os::lock::Mutex;
 use fd_plugins::{FileSetChange, Status};
 
 /// So many changes are accepted in a job.
@@ -61,7 +62,7 @@ impl LateChanges {
         change: FileSetChange<'_>,
         say: &mut dyn FnMut(MessageType, &[u8]),
     ) -> Status {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let text: &[u8] = match change {
             FileSetChange::Exclude(text)
             | FileSetChange::Include(text)
@@ -107,26 +108,22 @@ impl LateChanges {
         if !self.excludes.load(Ordering::Relaxed) {
             return false;
         }
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let State { names, block, .. } = &mut *state;
         block.get_or_insert_with(|| Exclude::of_names(names.clone())).matches(path)
     }
 
     /// The Include with this number is walked next.
     pub(crate) fn begin_include(&self, include: usize) {
-        self.lock().include = include;
+        self.state.lock().include = include;
     }
 
     /// Takes the next command that was added to the Include that is walked.
     pub(crate) fn take_command(&self) -> Option<Vec<u8>> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let include = state.include;
         let at = state.commands.iter().position(|(of, _)| *of == include)?;
         state.commands.remove(at).map(|(_, command)| command)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

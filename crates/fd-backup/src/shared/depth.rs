@@ -7,7 +7,6 @@
 //!
 //! Not here: starting and ending threads.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use fd_os::sync::Mutex;
@@ -80,7 +79,7 @@ impl Depth {
     /// `true` if there may be more workers now.
     pub(crate) fn report(&self, busy: Duration, waited: Duration, active: usize) -> bool {
         let (busy, waited) = (busy.as_secs_f64(), waited.as_secs_f64());
-        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recent = self.recent.lock();
         let window = MEMORY * as_f64(active.max(1));
         let kept = window / (window + busy + waited);
         recent.busy = recent.busy * kept + busy;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
@@ -140,13 +140,13 @@ impl Job {
 
     /// Ends the job: there are no workers.
     pub(crate) fn fail(&self, failure: Failure) {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+        self.failure.lock().get_or_insert(failure);
         self.exchange.stop();
     }
 
     /// The first failure, once.
     pub(crate) fn take_failure(&self) -> Option<Failure> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.failure.lock().take()
     }
 
     /// Whether the log takes messages of this type.

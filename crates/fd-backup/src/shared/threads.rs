@@ -2,7 +2,6 @@
 //! is over is left behind ([`fd_os::threads`]).
 
 use std::io;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use fd_os::sync::{Instant, Mutex};
@@ -36,7 +35,7 @@ impl Threads {
     /// Starts a thread; a helper only if the daemon has few of them.
     pub(crate) fn start(&self, name: &str, is_helper: bool, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let thread = if is_helper { start_helper(name, STACK, work)? } else { start(name, work)? };
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.started.lock().push(thread);
         Ok(())
     }
 
@@ -63,7 +62,7 @@ impl Threads {
     }
 
     fn next(&self) -> Option<Thread<()>> {
-        self.started.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.started.lock().pop()
     }
 }
 
@@ -84,7 +83,7 @@ mod tests {
         let threads = Threads::new(Duration::ZERO);
         threads.start("ends", false, || {}).unwrap();
         threads.start("panics", false, || panic!("on purpose")).unwrap();
-        while !threads.started.lock().unwrap().iter().all(Thread::has_ended) {
+        while !threads.started.lock().iter().all(Thread::has_ended) {
             std::thread::yield_now();
         }
         let answer = hanging(&threads);

@@ -2,9 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use fd_messages::MessageType;
+use fd_os::lock::Mutex;
 use fd_records::MetadataKind;
 
 use super::convert::{Kept, listed_from_c, object_from_c, restore_from_c, save_to_c};
@@ -89,7 +90,7 @@ unsafe fn with(context: *mut Context, call: impl FnOnce(&mut dyn Instance, &mut 
     guarded(|| {
         // SAFETY: the caller vouches for the context.
         let Some(job) = (unsafe { job(context) }) else { return ERROR };
-        let mut state = job.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = job.state.lock();
         let State { instance, kept, estimates, may_register } = &mut *state;
         let Some(instance) = instance else { return ERROR };
         // SAFETY: the same.
@@ -167,7 +168,7 @@ unsafe extern "C" fn free_plugin(context: *mut Context) -> c_int {
         let job = unsafe { Box::from_raw(job) };
         // SAFETY: the context is the daemon's.
         let mut daemon = unsafe { Daemon::of(context) };
-        let state = job.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let state = job.state.into_inner();
         if let Some(instance) = state.instance
             && let Err(gone) = instance.end(&mut daemon)
         {

@@ -50,15 +50,15 @@ impl Instance for NotingJob {
     }
 
     fn end(self: Box<Self>, _host: &mut dyn Host) -> Called<()> {
-        self.noted.lock().unwrap().push(format!("{} ends", self.name));
+        self.noted.lock().push(format!("{} ends", self.name));
         Ok(())
     }
 
     fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {
-        self.noted.lock().unwrap().push(format!("{} {}", self.name, event.number()));
+        self.noted.lock().push(format!("{} {}", self.name, event.number()));
         if !self.adds.is_empty() {
             let added = host.change_fileset(self.name.as_bytes(), FileSetChange::Plugin(self.adds));
-            self.noted.lock().unwrap().push(format!("{} added {}", self.name, added.code()));
+            self.noted.lock().push(format!("{} added {}", self.name, added.code()));
         }
         Ok(Status::Ok)
     }
@@ -107,7 +107,7 @@ impl Set {
     fn told(&self, command: &[u8]) -> (Vec<String>, u32) {
         let mut host = Telling { plugins: &self.plugins, missed: 0 };
         self.plugins.tell_named(&mut host, command, &Event::PluginCommand(command)).unwrap();
-        (std::mem::take(&mut *self.noted.lock().unwrap()), host.missed)
+        (std::mem::take(&mut *self.noted.lock()), host.missed)
     }
 }
 
@@ -149,7 +149,7 @@ fn a_disabled_plugin_is_ended_and_nothing_is_ended_twice() {
     let mut host = Telling { plugins: &set.plugins, missed: 0 };
     set.plugins.end(&mut host);
     set.plugins.end(&mut host);
-    assert_eq!(*set.noted.lock().unwrap(), ["a ends", "c ends"]);
+    assert_eq!(*set.noted.lock(), ["a ends", "c ends"]);
 }
 
 #[test]
@@ -193,5 +193,5 @@ fn a_cancel_is_told_once() {
     // What is not for canceled jobs is not told.
     set.plugins.tell_all(&mut host, &Event::JobEnd);
     set.plugins.tell_all(&mut host, &Event::EndBackupJob);
-    assert_eq!(*set.noted.lock().unwrap(), ["a 4"]);
+    assert_eq!(*set.noted.lock(), ["a 4"]);
 }

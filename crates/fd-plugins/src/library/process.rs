@@ -10,10 +10,11 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fd_os::lock::Mutex;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
@@ -157,7 +158,7 @@ impl Process {
 
     /// Orders something that is reported.
     fn order(&self, order: &Order) -> Result<Report, NotLoaded> {
-        let control = self.control();
+        let control = self.control.lock();
         let bytes = encoded(order)?;
         orders::send(control.as_fd(), &bytes, &[])?;
         let start = Instant::now();
@@ -193,13 +194,13 @@ impl Process {
         stream.set_read_timeout(Some(STEP))?;
         stream.set_write_timeout(Some(STEP))?;
         let shared = Arc::new(File::from(shared));
-        let mut memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memories = self.memories.lock();
         memories.retain(|memory| memory.strong_count() > 0);
         memories.push(Arc::downgrade(&shared));
         drop(memories);
         let number = self.instances.fetch_add(1, Ordering::Relaxed);
         let bytes = encoded(&Order::Open(number))?;
-        orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd(), shared.as_fd()])?;
+        orders::send(self.control.lock().as_fd(), &bytes, &[theirs.as_fd(), shared.as_fd()])?;
         self.live.fetch_add(1, Ordering::Relaxed);
         Ok(Line { number, stream, shared })
     }
@@ -210,7 +211,7 @@ impl Process {
         stream.set_read_timeout(Some(STEP))?;
         stream.set_write_timeout(Some(STEP))?;
         let bytes = encoded(&Order::Cancel(number))?;
-        orders::send(self.control().as_fd(), &bytes, &[theirs.as_fd()])?;
+        orders::send(self.control.lock().as_fd(), &bytes, &[theirs.as_fd()])?;
         Ok(stream)
     }
 
@@ -225,7 +226,7 @@ impl Process {
 
     /// How it has ended, if it has. What the plugin had started and left running has ended then.
     pub(crate) fn ended(&self) -> Option<ExitStatus> {
-        self.leader().ended()
+        self.leader.lock().ended()
     }
 
     /// The function in which it has died: that of the thread which received the signal. Whether it
@@ -242,7 +243,7 @@ impl Process {
         if let Some(function) = self.died_in.get() {
             return (*function, true);
         }
-        let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let memories = self.memories.lock();
         let mut others = memories.iter().filter_map(Weak::upgrade).map(|memory| marks(&memory));
         others.find(|(_, at_fault)| *at_fault).map_or((function, false), |(function, _)| (function, true))
     }
@@ -271,7 +272,7 @@ impl Process {
     /// Ends it at once, with what the plugin has started. Nothing begins here any more.
     pub(crate) fn kill(&self) {
         self.retire();
-        self.leader().kill();
+        self.leader.lock().kill();
     }
 
     /// An instance has ended. If nothing begins here any more and it was the last one, the process
@@ -292,21 +293,13 @@ impl Process {
     pub(crate) fn serves(&self) -> bool {
         !self.retired.load(Ordering::Relaxed) && self.ended().is_none()
     }
-
-    fn control(&self) -> MutexGuard<'_, OwnedFd> {
-        self.control.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn leader(&self) -> MutexGuard<'_, Leader> {
-        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Process {
     fn drop(&mut self) {
         if self.serves()
             && let Ok(bytes) = encoded(&Order::Unload)
-            && orders::send(self.control().as_fd(), &bytes, &[]).is_ok()
+            && orders::send(self.control.lock().as_fd(), &bytes, &[]).is_ok()
         {
             let _ended = self.ends_within(LAST_MOMENT);
         }

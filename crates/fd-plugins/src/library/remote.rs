@@ -16,8 +16,10 @@ mod service;
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fd_os::lock::Mutex;
 
 use self::calls::RemoteInstance;
 use super::process::{NotLoaded, Process};
@@ -75,7 +77,7 @@ impl Library {
             return Ok(());
         }
         self.reads_all.store(reads_all, Ordering::Relaxed);
-        let Some(process) = self.current().clone() else { return Ok(()) };
+        let Some(process) = self.current.lock().clone() else { return Ok(()) };
         process
             .become_user(uid, gid, groups.to_vec(), reads_all)
             .map_err(|why| texts::not_loaded(&self.info.file, &why.words()))
@@ -83,7 +85,7 @@ impl Library {
 
     /// The plugin host, started again if it has died.
     fn process(&self) -> Result<Arc<Process>, NotLoaded> {
-        let mut current = self.current();
+        let mut current = self.current.lock();
         if let Some(process) = &*current
             && process.serves()
         {
@@ -94,10 +96,6 @@ impl Library {
         let (process, _, _) =
             Process::start(&self.settings, &self.confinement, &self.path, &self.info.file, reads_all)?;
         Ok(Arc::clone(current.insert(process)))
-    }
-
-    fn current(&self) -> MutexGuard<'_, Option<Arc<Process>>> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
+use fd_os::lock::Mutex;
 use openssl::dh::Dh;
 use openssl::error::ErrorStack;
 use openssl::nid::Nid;
@@ -126,14 +127,14 @@ pub(crate) struct Failures(Arc<Mutex<Vec<String>>>);
 impl Failures {
     fn note(&self, chain: &X509StoreContextRef) {
         let self_signed = matches!(chain.error().as_raw(), 18 | 19).then(|| texts::SELF_SIGNED.to_owned());
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = self.0.lock();
         if failures.len() < MAX_FAILURES {
             failures.extend(self_signed.into_iter().chain([texts::chain_error(chain)]));
         }
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.0.lock())
     }
 }
 

@@ -2,7 +2,7 @@
 //! holds in a call is left behind when the walk ends.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fd_records::Stat;
@@ -13,7 +13,7 @@ use super::calls::{Buffer, Calls};
 use super::depth::Taken;
 use super::folder::{Answer, FolderId};
 use crate::settings::WalkEnd;
-use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
+use fd_os::sync::{Condvar, Instant, Mutex, thread};
 use fd_os::threads::{GLANCE, Thread, start_helper};
 
 /// Bytes of a thread's stack.
@@ -49,13 +49,9 @@ struct Board {
 }
 
 impl Shared {
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Ends the threads, once they have no task any more.
     fn end(&self) {
-        let mut board = self.board();
+        let mut board = self.board.lock();
         board.has_ended = true;
         board.agenda.clear();
         self.for_scouts.notify_all();
@@ -94,12 +90,12 @@ impl Scouts {
 
     /// Whether a thread has panicked, so that nothing more is to be asked for.
     pub(crate) fn have_ended(&self) -> bool {
-        self.shared.board().has_ended
+        self.shared.board.lock().has_ended
     }
 
     /// Uses the agenda.
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut Agenda) -> T) -> T {
-        let mut board = self.shared.board();
+        let mut board = self.shared.board.lock();
         let result = change(&mut board.agenda);
         self.shared.wake_one(&board);
         result
@@ -117,7 +113,7 @@ impl Scouts {
         mut ask: impl FnMut(&mut Agenda) -> Reply<T>,
     ) -> Result<(Reply<T>, Duration), WalkEnd> {
         let mut since = None;
-        let mut board = self.shared.board();
+        let mut board = self.shared.board.lock();
         loop {
             let reply = if board.has_ended { Reply::Yourself } else { ask(&mut board.agenda) };
             self.shared.wake_one(&board);
@@ -127,7 +123,7 @@ impl Scouts {
                 drop(board);
                 let enters = walk.enters(&candidate.path);
                 let unless = walk.marker(&candidate.path).filter(|_| enters);
-                board = self.shared.board();
+                board = self.shared.board.lock();
                 if enters {
                     board.agenda.open_ahead(candidate, unless);
                     self.shared.wake_one(&board);
@@ -139,11 +135,10 @@ impl Scouts {
             since.get_or_insert_with(Instant::now);
             if candidate.is_none() {
                 board.agenda.waits(Some(folder));
-                let waited = self.shared.for_walk.wait_timeout(board, GLANCE);
-                let (woken, time) = waited.unwrap_or_else(PoisonError::into_inner);
-                board = woken;
+                let is_late;
+                (board, is_late) = self.shared.for_walk.wait_timeout(board, GLANCE);
                 board.agenda.waits(None);
-                if time.timed_out() && walk.is_cancelled() {
+                if is_late && walk.is_cancelled() {
                     return Err(WalkEnd::Cancelled);
                 }
             }
@@ -177,11 +172,11 @@ impl Drop for PanicIsSeen {
 
 fn run(shared: &Shared) {
     let mut buffer = Buffer::default();
-    let mut board = shared.board();
+    let mut board = shared.board.lock();
     while !board.has_ended {
         let Some(task) = board.agenda.take() else {
             board.resting += 1;
-            board = shared.for_scouts.wait(board).unwrap_or_else(PoisonError::into_inner);
+            board = shared.for_scouts.wait(board);
             board.resting -= 1;
             continue;
         };
@@ -189,7 +184,7 @@ fn run(shared: &Shared) {
         drop(board);
         let folder = task.folder;
         let (outcome, taken) = measured(|| carry_out(&*shared.calls, task, &mut buffer));
-        board = shared.board();
+        board = shared.board.lock();
         if board.agenda.deliver(folder, outcome, taken) {
             shared.for_walk.notify_all();
         }

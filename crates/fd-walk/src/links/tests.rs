@@ -70,7 +70,7 @@ fn an_inode_costs_little_more_than_its_name_and_digest() {
         let path = format!("/a/long/path/to/the/directory/file-{ino:06}");
         first(table.meet(&stat(1, ino), path.as_bytes()));
     }
-    let arena = lock(&table.arena);
+    let arena = table.arena.lock();
     let bytes = arena.records.len() * size_of::<Record>() + arena.numbers.allocation_size() + arena.bytes.len();
     assert!(bytes / 10_000 < 60, "{} bytes an inode", bytes / 10_000);
 }

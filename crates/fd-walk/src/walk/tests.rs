@@ -9,11 +9,11 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
 use fd_fileset::{Parser, Regex, RegexCompiler};
+use fd_os::lock::Mutex;
 use rustix::io::Errno;
 
 use super::*;
@@ -184,8 +184,8 @@ struct Hangs {
 impl Calls for Hangs {
     fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
         if name == b"hangs" {
-            let _told = self.hangs.lock().unwrap_or_else(PoisonError::into_inner).send(());
-            let _end = self.let_go.lock().unwrap_or_else(PoisonError::into_inner).recv();
+            let _told = self.hangs.lock().send(());
+            let _end = self.let_go.lock().recv();
         }
         Kernel.lstat(at, name)
     }

@@ -168,7 +168,7 @@ fn fewer_than_three_files_are_left_to_their_workers() {
             let kinds = file.kinds;
             assert!(ahead.follow(file, kinds).is_none());
         }
-        assert!(ahead.lock().waiting.is_empty(), "they are not read");
+        assert!(ahead.state.lock().waiting.is_empty(), "they are not read");
     });
 }
 
@@ -181,7 +181,7 @@ fn a_worker_gives_up_on_a_thread_that_makes_no_marks() {
         let pushed = files.push(ahead);
         assert!(ahead.wants_thread());
         assert!(ahead.follow(Arc::clone(&pushed[0]), pushed[0].kinds).is_none());
-        assert!(pushed[0].lock().is_over, "it is not waited for again");
+        assert!(pushed[0].marks.lock().is_over, "it is not waited for again");
     });
 }
 
@@ -200,7 +200,7 @@ fn a_file_that_was_replaced_or_changed_has_no_marks() {
         ahead.no_more();
         ahead.run(&|| false, || ());
         for file in &pushed[..2] {
-            assert!(file.lock().of_blocks.is_empty() && file.lock().is_over);
+            assert!(file.marks.lock().of_blocks.is_empty() && file.marks.lock().is_over);
             assert!(ahead.follow(Arc::clone(file), file.kinds).is_none());
         }
     });
@@ -221,7 +221,7 @@ fn a_worker_digests_itself_after_the_thread_has_ended() {
         assert!(!first.is_marked);
         let value = first.values().get(DigestKind::Md5).unwrap();
         assert_eq!(value.as_bytes(), digest(DigestKind::Md5, content));
-        other.lock().of_blocks.clear();
+        other.marks.lock().of_blocks.clear();
         assert!(ahead.follow(other, pushed[1].kinds).is_none());
     });
 }

@@ -47,21 +47,21 @@ fn a_single_thread_does_not_rest_and_gets_its_priority_back() {
     job.add_rest(3 * SECOND);
     job.take(Decision { cpu_is_wanted: true, ..DISKS }, SECOND, job.begun + 10 * SECOND);
     assert_eq!(job.rest(), 0);
-    assert!(!job.crew().has_low_priority);
+    assert!(!job.crew.lock().has_low_priority);
 }
 
 #[test]
 fn a_member_has_a_low_priority_and_then_the_one_before() {
     let before = priority::nice().unwrap();
     let job = job(Manners::Auto).unwrap();
-    if job.crew().normal.is_none() {
+    if job.crew.lock().normal.is_none() {
         return skip::test("needs the right to raise a priority");
     }
     let member = job.join(true);
     assert_eq!(priority::nice().unwrap(), before.max(LOW));
-    job.crew().set_priority(false);
+    job.crew.lock().set_priority(false);
     assert_eq!(priority::nice().unwrap(), before);
-    job.crew().set_priority(true);
+    job.crew.lock().set_priority(true);
     assert_eq!(priority::nice().unwrap(), before.max(LOW));
     drop(member);
     assert_eq!(priority::nice().unwrap(), before);

@@ -9,7 +9,9 @@ use std::ffi::{CString, c_char, c_void};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
+
+use fd_os::lock::Mutex;
 
 use super::line::Line;
 use super::mapping::Mapping;
@@ -93,18 +95,18 @@ impl Shared {
             texts: Mutex::default(),
             notes: Mutex::default(),
         });
-        lock(&INSTANCES).insert(handle, Arc::clone(&shared));
+        INSTANCES.lock().insert(handle, Arc::clone(&shared));
         Ok(shared)
     }
 
     /// The instance is over.
     pub(super) fn end(&self) {
-        lock(&INSTANCES).remove(&self.handle);
+        INSTANCES.lock().remove(&self.handle);
     }
 
     /// The instance of this number.
     pub(super) fn of_number(number: u64) -> Option<Arc<Self>> {
-        lock(&INSTANCES).get(&handle_of(number)).cloned()
+        INSTANCES.lock().get(&handle_of(number)).cloned()
     }
 
     /// The instance that this context is of.
@@ -114,13 +116,13 @@ impl Shared {
     pub(super) unsafe fn of_context(context: *mut Context) -> Option<Arc<Self>> {
         // SAFETY: the caller vouches for it.
         let context = unsafe { context.as_ref() }?;
-        lock(&INSTANCES).get(&(context.daemon as usize)).cloned()
+        INSTANCES.lock().get(&(context.daemon as usize)).cloned()
     }
 
     /// The instance that this thread works for.
     pub(super) fn of_this_thread() -> Option<Arc<Self>> {
         let handle = CURRENT.with_borrow(|current| current.as_ref().map(|(handle, _)| *handle))?;
-        lock(&INSTANCES).get(&handle).cloned()
+        INSTANCES.lock().get(&handle).cloned()
     }
 
     /// From now on this thread works for the instance, over this line.
@@ -134,8 +136,8 @@ impl Shared {
     }
 
     pub(super) fn set_job(&self, values: Vec<(i32, Value)>, allowed: Vec<Vec<u8>>) {
-        *lock(&self.values) = values;
-        *lock(&self.allowed) = allowed;
+        *self.values.lock() = values;
+        *self.allowed.lock() = allowed;
     }
 
     pub(super) fn set_canceled(&self) {
@@ -146,7 +148,7 @@ impl Shared {
     /// works for none.
     pub(super) fn allowed_here<T>(work: impl FnOnce(&[Vec<u8>]) -> T) -> T {
         match Self::of_this_thread() {
-            Some(shared) => work(&lock(&shared.allowed)),
+            Some(shared) => work(&shared.allowed.lock()),
             None => work(&[]),
         }
     }
@@ -157,12 +159,12 @@ impl Shared {
         if variable == IS_CANCELED && self.canceled.load(Ordering::Relaxed) {
             return Some(Value::Number(1));
         }
-        lock(&self.values).iter().find(|(known, _)| *known == variable).map(|(_, value)| value.clone())
+        self.values.lock().iter().find(|(known, _)| *known == variable).map(|(_, value)| value.clone())
     }
 
     /// The address of a text that stays as long as the instance.
     pub(super) fn keep(&self, text: &[u8]) -> *const c_char {
-        let mut texts = lock(&self.texts);
+        let mut texts = self.texts.lock();
         if let Some(known) = texts.iter().find(|known| known.as_bytes() == text) {
             return known.as_ptr();
         }
@@ -183,7 +185,7 @@ impl Shared {
         })
         .is_none();
         if foreign {
-            let mut notes = lock(&self.notes);
+            let mut notes = self.notes.lock();
             if notes.len() < MOST_NOTES {
                 notes.push(note);
             }
@@ -197,7 +199,7 @@ impl Shared {
 
     /// Says what threads have said meanwhile that are in no call.
     pub(super) fn say_notes(&self) {
-        for note in std::mem::take(&mut *lock(&self.notes)) {
+        for note in std::mem::take(&mut *self.notes.lock()) {
             self.note(note);
         }
     }
@@ -218,8 +220,4 @@ fn with_line<T>(handle: usize, work: impl FnOnce(&mut Line) -> T) -> Option<T> {
         Some((of, line)) if *of == handle => Some(work(line)),
         _ => None,
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
