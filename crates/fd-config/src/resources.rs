@@ -283,15 +283,6 @@ impl Default for Tls {
     }
 }
 
-impl Tls {
-    /// The two needs of the number `tlspsk`, certificate TLS first: 0 none, 1 possible, 2 required
-    /// (reference 01 §10.1).
-    pub const fn need(&self) -> (u8, u8) {
-        let when_on = if self.require { 2 } else { 1 };
-        (if self.enable { when_on } else { 0 }, if self.psk_enable { when_on } else { 0 })
-    }
-}
-
 /// A password in the form that is used: the 32 lower-case hex digits of its MD5
 /// (reference 01 §9.1). Never printed.
 #[derive(Clone, PartialEq, Eq)]
@@ -336,24 +327,5 @@ mod tests {
         let key = PasswordKey::of(b"fdpw");
         assert_eq!(key.as_str(), "af2904ba21987b283d3f14cb9cfb5579");
         assert!(!format!("{key:?}").contains("af29"));
-    }
-
-    #[test]
-    fn tls_needs_follow_the_table() {
-        // reference 01 §10.1
-        let cases: [(bool, bool, bool, u32); 8] = [
-            (false, false, false, 0),
-            (false, false, true, 100),
-            (false, true, true, 200),
-            (false, true, false, 0),
-            (true, false, false, 1),
-            (true, false, true, 101),
-            (true, true, false, 2),
-            (true, true, true, 202),
-        ];
-        for (enable, require, psk_enable, tlspsk) in cases {
-            let (tls, psk) = Tls { enable, require, psk_enable, ..Tls::default() }.need();
-            assert_eq!(u32::from(tls) + 100 * u32::from(psk), tlspsk, "{enable} {require} {psk_enable}");
-        }
     }
 }

@@ -124,7 +124,7 @@ impl Authentication {
 
     fn send_challenge(&mut self, mut actions: Actions) -> Actions {
         self.state = State::Challenged;
-        let ssl = Some(i32::from(self.credentials.need.tls));
+        let ssl = Some(self.credentials.need.tls.to_wire());
         let line = Challenge { text: self.challenge.text.clone().into_bytes(), compatible: false, ssl };
         actions.push(Action::Send(line.encode()));
         actions.push(Action::Receive(ANSWER_TIMEOUT));

@@ -1,13 +1,25 @@
 //! How much TLS a side needs, and what two sides make of it.
 
+/// How much a side needs one kind of TLS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum KindNeed {
+    /// It can't.
+    #[default]
+    None,
+    /// It can.
+    Possible,
+    /// It must.
+    Required,
+}
+
 /// Both needs of one side; on the wire `tlspsk` = certificate need + 100 × PSK need
 /// (reference 01 §10.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Need {
-    /// Certificate TLS: 0 none, 1 possible, 2 required.
-    pub tls: u8,
-    /// TLS-PSK: 0 none, 1 possible, 2 required.
-    pub psk: u8,
+    /// Certificate TLS.
+    pub tls: KindNeed,
+    /// TLS-PSK.
+    pub psk: KindNeed,
 }
 
 /// What two needs come to.
@@ -23,31 +35,48 @@ pub enum Negotiated {
     Refused,
 }
 
-impl Need {
-    /// The number that a peer sent. Anything that no daemon sends counts as far as its digits go.
-    pub const fn from_wire(number: i32) -> Self {
-        const fn clamp(n: i32) -> u8 {
-            match n {
-                i32::MIN..=0 => 0,
-                1 => 1,
-                _ => 2,
-            }
+impl KindNeed {
+    const fn from_wire(number: i32) -> Self {
+        match number {
+            i32::MIN..=0 => Self::None,
+            1 => Self::Possible,
+            _ => Self::Required,
         }
-        Self { tls: clamp(number % 100), psk: clamp(number / 100) }
     }
 
     /// The number for the wire.
     pub const fn to_wire(self) -> i32 {
-        self.tls as i32 + 100 * self.psk as i32
+        match self {
+            Self::None => 0,
+            Self::Possible => 1,
+            Self::Required => 2,
+        }
     }
 
-    /// The same, but what was possible is required now.
-    #[must_use]
-    pub const fn required(self) -> Self {
-        const fn raise(need: u8) -> u8 {
-            if need == 0 { 0 } else { 2 }
-        }
-        Self { tls: raise(self.tls), psk: raise(self.psk) }
+    const fn is_possible(self) -> bool {
+        matches!(self, Self::Possible | Self::Required)
+    }
+
+    const fn is_required(self) -> bool {
+        matches!(self, Self::Required)
+    }
+}
+
+impl Need {
+    /// That of a side with these kinds of TLS, and whether it requires them.
+    pub const fn of(certificates: bool, psk: bool, is_required: bool) -> Self {
+        let has = if is_required { KindNeed::Required } else { KindNeed::Possible };
+        Self { tls: if certificates { has } else { KindNeed::None }, psk: if psk { has } else { KindNeed::None } }
+    }
+
+    /// The number that a peer sent. Anything that no daemon sends counts as far as its digits go.
+    pub const fn from_wire(number: i32) -> Self {
+        Self { tls: KindNeed::from_wire(number % 100), psk: KindNeed::from_wire(number / 100) }
+    }
+
+    /// The number for the wire.
+    pub const fn to_wire(self) -> i32 {
+        self.tls.to_wire() + 100 * self.psk.to_wire()
     }
 
     /// What comes of our need and the peer's.
@@ -56,15 +85,19 @@ impl Need {
     /// never talks in clear (reference 01 §10.3; every combination that works between stock daemons
     /// works here).
     pub const fn negotiate(self, peer: Self) -> Negotiated {
-        if self.tls >= 1 && peer.tls >= 1 {
+        if self.tls.is_possible() && peer.tls.is_possible() {
             Negotiated::Certificate
-        } else if self.psk >= 1 && peer.psk >= 1 {
+        } else if self.psk.is_possible() && peer.psk.is_possible() {
             Negotiated::Psk
-        } else if self.tls >= 2 || self.psk >= 2 || peer.tls >= 2 || peer.psk >= 2 {
+        } else if self.is_required() || peer.is_required() {
             Negotiated::Refused
         } else {
             Negotiated::Clear
         }
+    }
+
+    const fn is_required(self) -> bool {
+        self.tls.is_required() || self.psk.is_required()
     }
 }
 
@@ -91,10 +124,21 @@ mod tests {
         }
     }
 
+    /// The table of reference 01 §10.1.
     #[test]
-    fn a_possible_need_becomes_a_required_one() {
-        for (number, required) in [(0, 0), (1, 2), (2, 2), (100, 200), (101, 202), (200, 200), (202, 202)] {
-            assert_eq!(Need::from_wire(number).required().to_wire(), required);
+    fn a_need_follows_from_what_a_resource_says() {
+        let cases = [
+            (false, false, false, 0),
+            (false, true, false, 100),
+            (false, true, true, 200),
+            (false, false, true, 0),
+            (true, false, false, 1),
+            (true, true, false, 101),
+            (true, false, true, 2),
+            (true, true, true, 202),
+        ];
+        for (certificates, psk, is_required, tlspsk) in cases {
+            assert_eq!(Need::of(certificates, psk, is_required).to_wire(), tlspsk);
         }
     }
 
@@ -104,6 +148,6 @@ mod tests {
             assert_eq!(Need::from_wire(number).to_wire(), number);
         }
         assert_eq!(Need::from_wire(-5), Need::default());
-        assert_eq!(Need::from_wire(99_999), Need { tls: 2, psk: 2 });
+        assert_eq!(Need::from_wire(99_999), Need::of(true, true, true));
     }
 }

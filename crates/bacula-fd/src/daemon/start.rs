@@ -202,7 +202,7 @@ fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<
 /// The kind and name of the first resource whose connections are never encrypted, or not to their
 /// end.
 pub(crate) fn unencrypted(config: &Config) -> Option<(&'static str, &str)> {
-    let clear = |(_, _, tls): &(&str, &str, &Tls)| tls.need() == (0, 0) || tls.authenticate;
+    let clear = |(_, _, tls): &(&str, &str, &Tls)| !tls.enable && !tls.psk_enable || tls.authenticate;
     let mut all = config.tls_resources();
     // Its own last: that of a Director is what an administrator looks at first.
     let own = all.next();

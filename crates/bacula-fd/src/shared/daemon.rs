@@ -161,9 +161,7 @@ impl Daemon {
 
     /// What a resource needs, as the hello says it.
     pub(crate) const fn need(&self, tls: &Tls) -> Need {
-        let (tls, psk) = tls.need();
-        let need = Need { tls, psk };
-        if self.settings.tls.require { need.required() } else { need }
+        Need::of(tls.enable, tls.psk_enable, tls.require || self.settings.tls.require)
     }
 
     /// Which plugin commands of a volume a restore of this Director runs. Where signatures are

@@ -65,7 +65,7 @@ fn defaults_apply_without_a_directive() {
     assert_eq!(director.password.as_str(), "af2904ba21987b283d3f14cb9cfb5579");
     assert_eq!((director.port, director.address.as_deref()), (9101, None));
     assert_eq!(director.reconnection_time, Duration::from_secs(2700));
-    assert_eq!(director.tls.need(), (0, 1));
+    assert_eq!((director.tls.enable, director.tls.psk_enable, director.tls.require), (false, true, false));
     assert!(config.director(b"D").is_none());
 }
 
@@ -90,7 +90,7 @@ fn every_directive_has_its_type() {
     assert_eq!(director.password, PasswordKey::of(b"p w"));
     assert_eq!((director.address.as_deref(), director.port, director.remote), (Some("host"), 9201, true));
     // TlsRequire with authorities only does not turn certificates on in a Director resource.
-    assert_eq!((director.tls.enable, director.tls.need()), (false, (0, 0)));
+    assert_eq!((director.tls.enable, director.tls.psk_enable), (false, false));
     assert_eq!(director.tls.allowed_cn, [b"a".as_slice(), b"b c"]);
     assert!(!director.tls.verify_peer);
     assert!(director.disabled_commands.contains(&"RunBeforeNow"));
@@ -123,10 +123,12 @@ fn certificates_turn_on_what_require_asks_for() {
              FileDaemon {{ Name = f; WorkingDirectory = {DIRECTORY}/work; PidDirectory = /r }}\nMessages {{ Name = m }}\n"
         );
         let config = loaded(&text);
-        config.directors[0].tls.need()
+        let tls = &config.directors[0].tls;
+        assert!(tls.require);
+        (tls.enable, tls.psk_enable)
     };
-    assert_eq!(with("TlsRequire = yes"), (0, 2));
-    assert_eq!(with("TlsRequire = yes; TlsCaCertificateFile = /ca"), (0, 2));
-    assert_eq!(with("TlsRequire = yes; TlsCertificate = /c; TlsKey = /k; TlsCaCertificateFile = /ca"), (2, 2));
-    assert_eq!(with("TlsPskEnable = no; TlsRequire = yes"), (0, 0));
+    assert_eq!(with("TlsRequire = yes"), (false, true));
+    assert_eq!(with("TlsRequire = yes; TlsCaCertificateFile = /ca"), (false, true));
+    assert_eq!(with("TlsRequire = yes; TlsCertificate = /c; TlsKey = /k; TlsCaCertificateFile = /ca"), (true, true));
+    assert_eq!(with("TlsPskEnable = no; TlsRequire = yes"), (false, false));
 }
