@@ -234,7 +234,7 @@ impl Process {
     pub(crate) fn died_in(&self, own: &File) -> (Function, bool) {
         let marks = |memory: &File| {
             let mut bytes = [0; marks::LENGTH];
-            memory.read_exact_at(&mut bytes, 0).map_or((Function::NONE, false), |()| wire::read_marks(bytes))
+            memory.read_exact_at(&mut bytes, 0).map_or((Function::None, false), |()| wire::read_marks(bytes))
         };
         let (function, at_fault) = marks(own);
         if at_fault {

@@ -63,64 +63,66 @@ pub(crate) fn read_marks(bytes: [u8; marks::LENGTH]) -> (Function, bool) {
 
 /// A function of a plugin, for messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Function(u8);
+#[repr(u8)]
+pub(crate) enum Function {
+    None,
+    New,
+    Free,
+    Event,
+    StartBackup,
+    EndBackup,
+    StartRestore,
+    EndRestore,
+    Io,
+    CreateFile,
+    SetAttributes,
+    CheckFile,
+    Xacl,
+    RestoreFileList,
+    CheckStream,
+    Query,
+    RestoreMetadata,
+    StartVerify,
+    EndVerify,
+}
 
 impl Function {
-    const NAMES: [&'static str; 19] = [
-        "no function",
-        "newPlugin",
-        "freePlugin",
-        "handlePluginEvent",
-        "startBackupFile",
-        "endBackupFile",
-        "startRestoreFile",
-        "endRestoreFile",
-        "pluginIO",
-        "createFile",
-        "setFileAttributes",
-        "checkFile",
-        "handleXACLdata",
-        "restoreFileList",
-        "checkStream",
-        "queryParameter",
-        "metadataRestore",
-        "startVerifyFile",
-        "endVerifyFile",
+    /// Their names in the C interface.
+    const NAMES: [(Self, &'static str); 19] = [
+        (Self::None, "no function"),
+        (Self::New, "newPlugin"),
+        (Self::Free, "freePlugin"),
+        (Self::Event, "handlePluginEvent"),
+        (Self::StartBackup, "startBackupFile"),
+        (Self::EndBackup, "endBackupFile"),
+        (Self::StartRestore, "startRestoreFile"),
+        (Self::EndRestore, "endRestoreFile"),
+        (Self::Io, "pluginIO"),
+        (Self::CreateFile, "createFile"),
+        (Self::SetAttributes, "setFileAttributes"),
+        (Self::CheckFile, "checkFile"),
+        (Self::Xacl, "handleXACLdata"),
+        (Self::RestoreFileList, "restoreFileList"),
+        (Self::CheckStream, "checkStream"),
+        (Self::Query, "queryParameter"),
+        (Self::RestoreMetadata, "metadataRestore"),
+        (Self::StartVerify, "startVerifyFile"),
+        (Self::EndVerify, "endVerifyFile"),
     ];
 
-    pub(crate) const NONE: Self = Self(0);
-    pub(crate) const NEW: Self = Self(1);
-    pub(crate) const FREE: Self = Self(2);
-    pub(crate) const EVENT: Self = Self(3);
-    pub(crate) const START_BACKUP: Self = Self(4);
-    pub(crate) const END_BACKUP: Self = Self(5);
-    pub(crate) const START_RESTORE: Self = Self(6);
-    pub(crate) const END_RESTORE: Self = Self(7);
-    pub(crate) const IO: Self = Self(8);
-    pub(crate) const CREATE_FILE: Self = Self(9);
-    pub(crate) const SET_ATTRIBUTES: Self = Self(10);
-    pub(crate) const CHECK_FILE: Self = Self(11);
-    pub(crate) const XACL: Self = Self(12);
-    pub(crate) const RESTORE_FILE_LIST: Self = Self(13);
-    pub(crate) const CHECK_STREAM: Self = Self(14);
-    pub(crate) const QUERY: Self = Self(15);
-    pub(crate) const RESTORE_METADATA: Self = Self(16);
-    pub(crate) const START_VERIFY: Self = Self(17);
-    pub(crate) const END_VERIFY: Self = Self(18);
-
     /// The function of this mark; a number that is none counts as no function.
-    pub(crate) const fn from_mark(mark: u8) -> Self {
-        if (mark as usize) < Self::NAMES.len() { Self(mark) } else { Self::NONE }
+    pub(crate) fn from_mark(mark: u8) -> Self {
+        Self::NAMES.into_iter().map(|(function, _)| function).find(|known| known.mark() == mark).unwrap_or(Self::None)
     }
 
     /// Its mark.
     pub(crate) const fn mark(self) -> u8 {
-        self.0
+        self as u8
     }
 
     /// Its name in the C interface.
     pub(crate) fn name(self) -> &'static str {
-        Self::NAMES.get(usize::from(self.0)).copied().unwrap_or_default()
+        Self::NAMES.into_iter().find(|(known, _)| *known == self).map(|(_, name)| name).unwrap_or_default()
     }
 }
 
@@ -244,29 +246,29 @@ impl Call {
     /// The function that it calls.
     pub(crate) const fn function(&self) -> Function {
         match self {
-            Self::New(_) => Function::NEW,
-            Self::Free => Function::FREE,
-            Self::Event(..) | Self::HandleFile(..) | Self::Features => Function::EVENT,
-            Self::StartBackup(..) => Function::START_BACKUP,
-            Self::EndBackup(_) => Function::END_BACKUP,
+            Self::New(_) => Function::New,
+            Self::Free => Function::Free,
+            Self::Event(..) | Self::HandleFile(..) | Self::Features => Function::Event,
+            Self::StartBackup(..) => Function::StartBackup,
+            Self::EndBackup(_) => Function::EndBackup,
             Self::Open { .. }
             | Self::Read(..)
             | Self::Write(_)
             | Self::WriteShared(_)
             | Self::Seek { .. }
-            | Self::Close => Function::IO,
-            Self::Xacl(..) => Function::XACL,
-            Self::CheckStream(_) => Function::CHECK_STREAM,
-            Self::CheckFile(_) => Function::CHECK_FILE,
-            Self::StartRestore(_) => Function::START_RESTORE,
-            Self::EndRestore => Function::END_RESTORE,
-            Self::CreateFile(_) => Function::CREATE_FILE,
-            Self::SetAttributes(_) => Function::SET_ATTRIBUTES,
-            Self::RestoreMetadata(_) => Function::RESTORE_METADATA,
-            Self::RestoreFileList(_) => Function::RESTORE_FILE_LIST,
-            Self::Query(..) => Function::QUERY,
-            Self::StartVerify(_) => Function::START_VERIFY,
-            Self::EndVerify => Function::END_VERIFY,
+            | Self::Close => Function::Io,
+            Self::Xacl(..) => Function::Xacl,
+            Self::CheckStream(_) => Function::CheckStream,
+            Self::CheckFile(_) => Function::CheckFile,
+            Self::StartRestore(_) => Function::StartRestore,
+            Self::EndRestore => Function::EndRestore,
+            Self::CreateFile(_) => Function::CreateFile,
+            Self::SetAttributes(_) => Function::SetAttributes,
+            Self::RestoreMetadata(_) => Function::RestoreMetadata,
+            Self::RestoreFileList(_) => Function::RestoreFileList,
+            Self::Query(..) => Function::Query,
+            Self::StartVerify(_) => Function::StartVerify,
+            Self::EndVerify => Function::EndVerify,
         }
     }
 }

@@ -103,7 +103,7 @@ impl Calls {
         let function = call.function();
         self.shared.memory.mark(function.mark());
         let answer = self.execute(call);
-        self.shared.memory.mark(Function::NONE.mark());
+        self.shared.memory.mark(Function::None.mark());
         self.shared.say_notes();
         let message = FromHost::Answer(answer);
         self.shared.with_line(|line| line.say(&message))?;

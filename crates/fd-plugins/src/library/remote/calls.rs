@@ -254,7 +254,7 @@ impl RemoteInstance {
                 let end = self.process.wait_end();
                 let (running, elsewhere) = self.process.died_in(&self.shared);
                 is_elsewhere = elsewhere;
-                let function = if running == Function::NONE { function } else { running };
+                let function = if running == Function::None { function } else { running };
                 let place = if elsewhere { texts::of_another_job(function.name()) } else { function.name().to_owned() };
                 match end {
                     Some(status) => (texts::died(file, &place, &texts::ended(signal_or_status(status))), false),

@@ -32,7 +32,7 @@ impl RemoteInstance {
         };
         self.full_reads = if u32::try_from(status) == Ok(count) { self.full_reads.saturating_add(1) } else { 0 };
         let done = IoDone { returned: Status::from_code(returned), status, errno, offset };
-        self.fetch(host, data, done, buffer).map_err(|failure| self.gone(failure, Function::IO).0)
+        self.fetch(host, data, done, buffer).map_err(|failure| self.gone(failure, Function::Io).0)
     }
 
     /// Fetches what was read.
@@ -84,7 +84,7 @@ impl RemoteInstance {
             return self.input_output(host, Call::Write(data.into()));
         }
         if let Err(error) = self.shared.write_all_at(data, wire::FIRST_SLOT as u64) {
-            return Err(self.gone(Failure::System(error), Function::IO).0);
+            return Err(self.gone(Failure::System(error), Function::Io).0);
         }
         let count = u32::try_from(data.len()).unwrap_or_default();
         self.input_output(host, Call::WriteShared(count))
