@@ -1,7 +1,6 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fd_messages::{MessageType, Stage};
@@ -110,9 +109,9 @@ impl<'j> Worker<'j> {
                 Item::Plugin(command) => {
                     // Entries before the command in the FileSet are saved.
                     self.saver.emitter.publish()?;
-                    self.job.in_plugin.store(true, Ordering::SeqCst);
+                    let at_work = self.job.enter_plugin();
                     let saved = save_command(&mut self.saver, &command, file_index);
-                    self.job.in_plugin.store(false, Ordering::SeqCst);
+                    drop(at_work);
                     let files = saved.map_err(|halt| self.give_up(&halt, &command.text))?;
                     file_index = file_index.saturating_add(files);
                 }
@@ -143,9 +142,9 @@ impl<'j> Worker<'j> {
             return self.work_entry(entry, prepared, file_index);
         }
         self.note(prepared.events, prepared.read_bytes);
-        self.job.in_plugin.store(true, Ordering::SeqCst);
+        let at_work = self.job.enter_plugin();
         let offered = offer(&mut self.saver, &command, &mut entry, include, file_index);
-        self.job.in_plugin.store(false, Ordering::SeqCst);
+        drop(at_work);
         match offered.map_err(|halt| self.give_up(&halt, &entry.path))? {
             Offered::Saved(digest) => {
                 let file_index = i32::try_from(file_index).unwrap_or(i32::MAX);

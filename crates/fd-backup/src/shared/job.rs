@@ -63,7 +63,7 @@ pub(crate) struct Job {
     /// The error of the last plugin's file that could not be opened.
     pub(crate) open_error: AtomicI32,
     /// A plugin is at work.
-    pub(crate) in_plugin: AtomicBool,
+    in_plugin: AtomicBool,
     /// The types of messages that the log takes.
     wanted: Vec<MessageType>,
     /// The log takes the line of each saved file.
@@ -164,6 +164,12 @@ impl Job {
         joined
     }
 
+    /// A plugin is at work as long as the answer lives.
+    pub(crate) fn enter_plugin(&self) -> InPlugin<'_> {
+        self.in_plugin.store(true, Ordering::SeqCst);
+        InPlugin(&self.in_plugin)
+    }
+
     /// Whether a plugin is at work.
     pub(crate) fn is_in_plugin(&self) -> bool {
         self.in_plugin.load(Ordering::SeqCst)
@@ -229,5 +235,14 @@ impl Job {
             self.more_workers();
         }
         self.exchange.is_stopped() || self.cancel.is_cancelled()
+    }
+}
+
+/// A plugin is at work.
+pub(crate) struct InPlugin<'j>(&'j AtomicBool);
+
+impl Drop for InPlugin<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
     }
 }
