@@ -126,7 +126,7 @@ impl Conversation<'_> {
             job_bytes: job.progress.job_bytes(),
             errors: job.progress.errors(),
             // A Verify job makes none, but reports what was asked for (reference 02 §8.2).
-            vss: job.has_snapshots() || self.snapshot && job.kind() == JobKind::Verify,
+            vss: job.has_snapshots() || self.asked.snapshot && job.kind() == JobKind::Verify,
             encrypt: self.daemon.config().file_daemon.pki.encryption,
             comm_bytes: self.comm.plain,
             compress_comm_bytes: self.comm.sent,

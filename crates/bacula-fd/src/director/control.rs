@@ -21,12 +21,12 @@ impl Conversation<'_> {
             tracing::info!(jobid = job_id, name = %self.job().name(), "job begins");
         }
         self.take_key(&authorization);
-        self.after_answer = Some(Vec::new());
+        self.telling.after_answer = Some(Vec::new());
         self.begin_plugins();
         let platform = self.daemon.platform.with_commas();
         let plugins = names_and_versions(&self.daemon.plugins()).join(b",".as_slice());
         self.queue(&texts::ok_job(&platform, &plugins));
-        self.after_answer.take().into_iter().flatten().for_each(|text| self.queue(&text));
+        self.telling.after_answer.take().into_iter().flatten().for_each(|text| self.queue(&text));
         self.flush();
         Flow::GoOn
     }

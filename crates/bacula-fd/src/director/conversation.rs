@@ -4,22 +4,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use fd_backup::AccurateList;
 use fd_bsock::{CommCount, Signal};
 use fd_config::{DestinationKind, Director};
 use fd_fileset::FileSet;
 use fd_messages::{JobCodes, MessageType, Numbering, expand_job_codes};
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
-use fd_session::command::{LevelFlags, Refusal, RunScript};
+use fd_session::command::Refusal;
 use fd_transport::{Channel, ChannelError, Farewell};
 
+use super::asked::{Asked, FileSetSoFar};
 use crate::clock;
 use crate::connection::storage::StorageConnection;
 use crate::delivery::local::Expand;
 use crate::job::job_codes::job_codes;
 use crate::job::outbox::Loss;
-use crate::job::plugin_host::OpenFileSet;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Identity, Job, Phase, Words, status_words};
 use crate::shared::supervisor::Session;
@@ -32,13 +31,26 @@ pub(super) enum Flow {
     End,
 }
 
-/// What `level` commands have said.
-#[derive(Clone, Debug, Default)]
-pub(super) struct LevelSoFar {
-    pub(super) flags: LevelFlags,
-    /// Set by `since_utime`: seconds since 1970 by our clock.
-    pub(super) since: Option<i64>,
-    pub(super) previous_job: Vec<u8>,
+/// How messages go to the Director.
+pub(super) struct Telling {
+    /// By which numbers it knows the types of messages.
+    numbering: Numbering,
+    /// Why it can't be reached any more. Messages are dropped then, and a running job goes on to
+    /// its end (reference 02 §9.4).
+    pub(super) loss: Loss,
+    /// Messages of a restore that go out with the next one, or before the end of the job.
+    pub(super) waiting: Vec<QueuedMessage>,
+    /// Bare texts to a console that wait until the command has its answer, which the Director takes
+    /// from the next frame; `None`: they go out at once.
+    pub(super) after_answer: Option<Vec<Vec<u8>>>,
+    /// The messages that are delivered now are from the time when the job ran.
+    pub(super) said_while_running: bool,
+}
+
+/// When a running job last sent what it sends from time to time.
+pub(super) struct Ticks {
+    pub(super) heartbeat: Instant,
+    pub(super) progress: Option<Instant>,
 }
 
 /// One authenticated connection.
@@ -47,42 +59,16 @@ pub(super) struct Conversation<'d> {
     pub(super) channel: Channel,
     pub(super) resource: &'d Director,
     pub(super) session: Arc<Session>,
-    /// By which numbers the Director knows the types of messages.
-    numbering: Numbering,
-    /// Why the Director can't be reached any more. Messages are dropped then, and a running job
-    /// goes on to its end (reference 02 §9.4).
-    pub(super) loss: Loss,
-    /// The FileSet asks for snapshots.
-    pub(super) snapshot: bool,
-    /// How long the job's snapshots stay, in seconds, as the Director wrote it.
-    pub(super) snapshot_retention: Option<Vec<u8>>,
-    pub(super) key: Vec<u8>,
-    pub(super) multi_storage: bool,
-    pub(super) level: LevelSoFar,
-    /// The FileSet, as long as plugins may change it.
-    pub(super) open_fileset: Option<OpenFileSet>,
-    /// The FileSet, complete.
-    pub(super) fileset: Option<Arc<FileSet>>,
-    /// Options for the plugins of a Verify job.
-    pub(super) plugin_options: Vec<Vec<u8>>,
-    pub(super) accurate: Option<Arc<AccurateList>>,
-    pub(super) scripts: Vec<RunScript>,
+    pub(super) telling: Telling,
+    pub(super) ticks: Ticks,
+    pub(super) asked: Asked,
     pub(super) storage: Option<StorageConnection>,
     pub(super) restored: Option<RestoreState>,
-    /// Messages of a restore that go out with the next one, or before the end of the job.
-    pub(super) waiting: Vec<QueuedMessage>,
-    /// Bare texts to a console that wait until the command has its answer, which the Director takes
-    /// from the next frame; `None`: they go out at once.
-    pub(super) after_answer: Option<Vec<Vec<u8>>>,
     pub(super) comm: CommCount,
     /// Connections that are shut down on our side. Waiting for the peers to close them comes last.
     pub(super) farewells: Vec<Farewell>,
     /// A Director's connection that came over this one, to be served when this one is over.
     pub(super) handed_over: Option<Channel>,
-    pub(super) last_heartbeat: Instant,
-    pub(super) last_progress: Option<Instant>,
-    /// The messages that are delivered now are from the time when the job ran.
-    pub(super) said_while_running: bool,
 }
 
 impl<'d> Conversation<'d> {
@@ -93,33 +79,26 @@ impl<'d> Conversation<'d> {
         session: Arc<Session>,
         numbering: Numbering,
     ) -> Self {
+        let telling = Telling {
+            numbering,
+            loss: Loss::default(),
+            waiting: Vec::new(),
+            after_answer: None,
+            said_while_running: false,
+        };
         Self {
             daemon,
             channel,
             resource,
             session,
-            numbering,
-            loss: Loss::default(),
-            snapshot: false,
-            snapshot_retention: None,
-            key: Vec::new(),
-            multi_storage: false,
-            level: LevelSoFar::default(),
-            open_fileset: None,
-            fileset: None,
-            plugin_options: Vec::new(),
-            accurate: None,
-            scripts: Vec::new(),
+            telling,
+            ticks: Ticks { heartbeat: Instant::now(), progress: None },
+            asked: Asked::default(),
             storage: None,
             restored: None,
-            waiting: Vec::new(),
-            after_answer: None,
             comm: CommCount::default(),
             farewells: Vec::new(),
             handed_over: None,
-            last_heartbeat: Instant::now(),
-            last_progress: None,
-            said_while_running: false,
         }
     }
 
@@ -203,13 +182,13 @@ impl<'d> Conversation<'d> {
     }
 
     pub(super) fn is_lost(&self) -> bool {
-        self.loss.get().is_some()
+        self.telling.loss.get().is_some()
     }
 
     pub(super) fn note_loss(&mut self, sent: Result<(), ChannelError>) {
         if let Err(error) = sent {
             tracing::debug!(%error, "the Director can't be reached any more");
-            let _told_before = self.loss.set(error.cause());
+            let _told_before = self.telling.loss.set(error.cause());
         }
     }
 
@@ -225,7 +204,7 @@ impl<'d> Conversation<'d> {
         self.tell_waiting();
         let job = self.job();
         if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
-            match &mut self.after_answer {
+            match &mut self.telling.after_answer {
                 Some(held) => held.push(text.to_vec()),
                 None => self.queue(text),
             }
@@ -238,8 +217,8 @@ impl<'d> Conversation<'d> {
     /// threads.
     pub(super) fn tell_waiting(&mut self) {
         let said = self.session.plugged.get().map(|plugged| plugged.take_said()).unwrap_or_default();
-        self.waiting.extend(said);
-        for (kind, text) in std::mem::take(&mut self.waiting) {
+        self.telling.waiting.extend(said);
+        for (kind, text) in std::mem::take(&mut self.telling.waiting) {
             self.tell(kind, &text);
         }
     }
@@ -254,7 +233,7 @@ impl<'d> Conversation<'d> {
     fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
         let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
         let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
-        if let Some(directors_number) = self.numbering.of(type_number) {
+        if let Some(directors_number) = self.telling.numbering.of(type_number) {
             for _destination in 0..to_director {
                 self.queue(&texts::jmsg(job_id, directors_number, time, line));
             }
@@ -286,12 +265,13 @@ impl<'d> Conversation<'d> {
 
     /// The FileSet, which is complete from now on.
     pub(super) fn complete_fileset(&mut self) -> Arc<FileSet> {
-        if let Some(open) = self.open_fileset.take() {
-            let fileset = open.draft.complete();
-            self.daemon.known_commands.note(self.resource.name.as_bytes(), fileset.plugin_commands());
-            self.fileset = Some(Arc::new(fileset));
+        if !self.asked.fileset.has_come() {
+            return Arc::default();
         }
-        self.fileset.clone().unwrap_or_default()
+        let fileset = std::mem::take(&mut self.asked.fileset).complete();
+        self.daemon.known_commands.note(self.resource.name.as_bytes(), fileset.plugin_commands());
+        self.asked.fileset = FileSetSoFar::Complete(Arc::clone(&fileset));
+        fileset
     }
 
     /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of
@@ -300,7 +280,7 @@ impl<'d> Conversation<'d> {
         let job = self.job();
         let words = job.words();
         let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..self.codes(&job, &words) };
-        if self.said_while_running {
+        if self.telling.said_while_running {
             codes.status = status_words(JobStatus::Running).as_bytes();
         }
         expand_job_codes(command, &codes)
@@ -308,6 +288,6 @@ impl<'d> Conversation<'d> {
 
     fn codes<'a>(&'a self, job: &'a Job, words: &'a Words) -> JobCodes<'a> {
         let client = self.daemon.config().file_daemon.name.as_bytes();
-        job_codes(job, words, client, self.resource.name.as_bytes(), &self.level.previous_job)
+        job_codes(job, words, client, self.resource.name.as_bytes(), &self.asked.level.previous_job)
     }
 }

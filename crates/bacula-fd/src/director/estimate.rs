@@ -17,6 +17,7 @@ use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::own_thread::{Nothing, OwnThread};
+use crate::shared::job::JobLevel;
 use crate::texts;
 
 /// Lines that may wait for the Director.
@@ -29,15 +30,15 @@ impl Conversation<'_> {
     /// Reads the list up to a signal. There is no reply, whatever it says.
     pub(super) fn read_accurate_list(&mut self, announced: u64) -> Flow {
         let level = self.job().level();
-        let full = level == BackupLevel::Full.letter() || level == BackupLevel::Base.letter();
-        self.level.flags.accurate = true;
+        let full = matches!(level, JobLevel::Backup(BackupLevel::Full | BackupLevel::Base));
+        self.asked.level.flags.accurate = true;
         self.job().expect(|expected| expected.listed = announced);
         self.tell_facts(|told| told.accurate = true);
         // Only a Verify job has a list and no level yet.
-        let mut list = if level == b' ' {
+        let mut list = if level == JobLevel::None {
             AccurateList::for_verify(announced)
         } else {
-            let level = AccurateLevel { full, rerun: self.level.flags.rerunning };
+            let level = AccurateLevel { full, rerun: self.asked.level.flags.rerunning };
             AccurateList::new(level, announced, &self.fileset_outline())
         };
         self.channel.expect_many(announced >= MANY);
@@ -48,13 +49,13 @@ impl Conversation<'_> {
             return Flow::End;
         }
         list.complete();
-        self.accurate = Some(Arc::new(list));
+        self.asked.accurate = Some(Arc::new(list));
         Flow::GoOn
     }
 
     /// What the FileSet has so far of options.
     fn fileset_outline(&self) -> FileSet {
-        self.open_fileset.as_ref().map(|open| open.draft.outline()).unwrap_or_default()
+        self.asked.fileset.open().map(|open| open.draft.outline()).unwrap_or_default()
     }
 
     fn receive_accurate_list(&mut self, list: &mut AccurateList) -> Result<(), ChannelError> {
@@ -70,10 +71,10 @@ impl Conversation<'_> {
     /// How the tree is walked: what counts as changed, and where this Director may look.
     pub(super) fn walk_settings(&self) -> WalkSettings {
         // An accurate job without a list takes every file for changed (reference 02 §4.9).
-        let by_list = self.level.flags.accurate && self.accurate.is_none();
+        let by_list = self.asked.level.flags.accurate && self.asked.accurate.is_none();
         WalkSettings {
-            incremental: self.level.since.is_some() && !by_list,
-            since: self.level.since.unwrap_or(0),
+            incremental: self.asked.level.since.is_some() && !by_list,
+            since: self.asked.level.since.unwrap_or(0),
             limits: self.directory_limits(),
             lookup_depth: self.daemon.settings.job.depth.map_or(LookupDepth::Adaptive, LookupDepth::Fixed),
             ..WalkSettings::default()
@@ -96,7 +97,7 @@ impl Conversation<'_> {
         let plan = EstimatePlan {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
-            accurate: self.accurate.clone(),
+            accurate: self.asked.accurate.clone(),
             encrypts: self.daemon.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
             plugins: access.as_ref().map(|access| Arc::clone(&access.plugins)).unwrap_or_default(),
             facts: access.map_or_else(|| Arc::new(NoFacts) as Arc<dyn JobFacts>, |access| access.facts),

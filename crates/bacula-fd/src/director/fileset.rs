@@ -8,6 +8,7 @@ use fd_os::process::IsWanted;
 use fd_plugins::Event;
 use fd_transport::{IDLE_LIMIT, Received};
 
+use super::asked::FileSetSoFar;
 use super::conversation::{Conversation, Flow};
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
@@ -17,8 +18,8 @@ use crate::texts;
 impl Conversation<'_> {
     /// Reads the lines up to a signal. A bad FileSet gets no reply: the command loop just ends.
     pub(super) fn read_fileset(&mut self, snapshot: bool) -> Flow {
-        self.snapshot = snapshot;
-        if self.fileset.is_some() || self.open_fileset.is_some() {
+        self.asked.snapshot = snapshot;
+        if self.asked.fileset.has_come() {
             return Flow::End;
         }
         let (job, director) = (self.job(), self.channel.canceller());
@@ -31,7 +32,7 @@ impl Conversation<'_> {
             job: Arc::clone(&job),
             client: self.daemon.config().file_daemon.name.clone().into_bytes(),
             director: self.resource.name.clone().into_bytes(),
-            previous_job: self.level.previous_job.clone(),
+            previous_job: self.asked.level.previous_job.clone(),
             allowed: self.resource.allowed_script_directories.clone(),
         };
         let compiler = PosixCompiler { matcher: Arc::clone(&matcher), wanted: &wanted };
@@ -64,7 +65,7 @@ impl Conversation<'_> {
         }
         match parser.into_draft() {
             Ok(draft) => {
-                self.open_fileset = Some(OpenFileSet { draft, matcher, lists });
+                self.asked.fileset = FileSetSoFar::Open(Box::new(OpenFileSet { draft, matcher, lists }));
                 self.tell_own_options();
                 self.reply(texts::OK_INCLUDE);
                 self.tell_plugins(&Event::EndFileSet);

@@ -51,12 +51,12 @@ impl Conversation<'_> {
         self.reply(texts::OK_BACKUP);
         self.event("FJ0001", "job", &format!("Job Start {about}"));
         let mut plan = backup::plan(self.daemon, self.walk_settings(), file_index);
-        plan.accurate.clone_from(&self.accurate);
+        plan.accurate.clone_from(&self.asked.accurate);
         if let Some(access) = self.plugin_access() {
             (plan.plugins, plan.facts) = (access.plugins, access.facts);
         }
         plan.late = self.late_includes();
-        let (events, mut open) = (self.job_events(), self.open_fileset.take());
+        let (events, mut fileset) = (self.job_events(), std::mem::take(&mut self.asked.fileset));
         plan.comm_compression = storage.is_compressed();
         let scripts = self.late_scripts();
         let snapshots = self.snapshot_order();
@@ -68,8 +68,8 @@ impl Conversation<'_> {
         let (daemon, director) = (self.daemon, &self.resource.name);
         self.storage = self.run_job(&job, Some(BACKUP_TICK), storage, move |job, outbox, storage| {
             let prepare = |plan: &mut BackupPlan| {
-                events.tell(job, outbox, open.as_mut(), &Event::StartBackupJob);
-                plan.fileset = Arc::new(open.map(|open| open.draft.complete()).unwrap_or_default());
+                events.tell(job, outbox, fileset.open_mut(), &Event::StartBackupJob);
+                plan.fileset = fileset.complete();
                 daemon.file_digests.note(plan.fileset.digests_of_files());
                 daemon.plugin_digests.note(plan.fileset.digests_of_plugins());
                 daemon.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
@@ -139,7 +139,7 @@ impl Conversation<'_> {
                 // This round may change what earlier rounds have created.
                 let state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
                 let events = self.job_events();
-                let parts = (storage, state, std::mem::take(&mut self.waiting));
+                let parts = (storage, state, std::mem::take(&mut self.telling.waiting));
                 let parts = self.run_own_thread(&job, Some(RESTORE_TICK), parts, move |job, outbox, parts| {
                     let (storage, state, waiting) = parts;
                     let before = std::mem::take(waiting);
@@ -147,11 +147,11 @@ impl Conversation<'_> {
                     *waiting = restore::run(job, &plan, state, before, outbox, storage, &tell);
                 });
                 if let Some((storage, state, waiting)) = parts {
-                    (self.storage, self.restored, self.waiting) = (Some(storage), Some(state), waiting);
+                    (self.storage, self.restored, self.telling.waiting) = (Some(storage), Some(state), waiting);
                 }
             }
         }
-        if self.multi_storage {
+        if self.asked.multi_storage {
             self.reply(texts::STORAGE_END);
             if !job.status().is_canceled() {
                 return Flow::GoOn;
@@ -180,7 +180,7 @@ impl Conversation<'_> {
         mut works_with: W,
         work: impl FnOnce(&Job, &Outbox, &mut W) + Send,
     ) -> Option<W> {
-        let earlier = self.daemon.supervisor.past().size(&job.identity.name, job.kind().code(), job.level());
+        let earlier = self.daemon.supervisor.past().size(&job.identity.name, job.kind().code(), job.level().code());
         job.expect(|expected| expected.earlier = earlier);
         let (outbox, said) = self.outbox(job);
         let ended = thread::scope(|scope| {
@@ -229,7 +229,7 @@ impl Conversation<'_> {
 
     fn outbox(&self, job: &Arc<Job>) -> (Outbox, Receiver<Outgoing>) {
         let messages = self.daemon.config().file_daemon.messages.clone();
-        Outbox::new(Arc::clone(job), messages, Arc::clone(&self.loss))
+        Outbox::new(Arc::clone(job), messages, Arc::clone(&self.telling.loss))
     }
 
     /// Passes on messages until the job's thread drops its end of the queue. `false`: its thread is
@@ -241,7 +241,7 @@ impl Conversation<'_> {
         said: &Receiver<Outgoing>,
         mut is_left: Option<&mut dyn FnMut() -> bool>,
     ) -> bool {
-        self.said_while_running = true;
+        self.telling.said_while_running = true;
         let mut last_tick = Instant::now();
         let is_ended = loop {
             let until_tick = tick.unwrap_or(IDLE_LIMIT).saturating_sub(last_tick.elapsed());
@@ -267,7 +267,7 @@ impl Conversation<'_> {
             }
         };
         self.flush();
-        self.said_while_running = false;
+        self.telling.said_while_running = false;
         is_ended
     }
 
@@ -299,14 +299,14 @@ impl Conversation<'_> {
     /// progress every 30 s.
     fn keep_alive(&mut self, job: &Job) {
         let interval = self.daemon.config().file_daemon.heartbeat_interval;
-        if !interval.is_zero() && self.last_heartbeat.elapsed() >= interval {
-            self.last_heartbeat = Instant::now();
+        if !interval.is_zero() && self.ticks.heartbeat.elapsed() >= interval {
+            self.ticks.heartbeat = Instant::now();
             self.signal(Signal::Heartbeat);
         }
-        match self.last_progress {
-            None => self.last_progress = Some(Instant::now()),
+        match self.ticks.progress {
+            None => self.ticks.progress = Some(Instant::now()),
             Some(last) if last.elapsed() >= PROGRESS_INTERVAL && job.kind() != JobKind::System => {
-                self.last_progress = Some(Instant::now());
+                self.ticks.progress = Some(Instant::now());
                 let progress = &job.progress;
                 self.reply(&texts::progress(job.identity.job_id, progress.files(), progress.job_bytes()));
             }

@@ -10,28 +10,29 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::clock;
+use crate::shared::job::JobLevel;
 use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn set_level(&mut self, flags: LevelFlags, level: Level) -> Flow {
-        let known = &mut self.level.flags;
+        let known = &mut self.asked.level.flags;
         known.accurate |= flags.accurate;
         known.rerunning |= flags.rerunning;
         let accurate = known.accurate;
         self.tell_facts(|told| told.accurate = accurate);
         match level {
             Level::Whole(level) => {
-                self.job().set_level(level.letter());
+                self.job().set_level(JobLevel::Backup(level));
                 self.tell_plugins(&Event::Level(level.letter()));
                 self.replied(texts::OK_LEVEL)
             }
             Level::Awaiting(level) => {
-                self.job().set_level(level.letter());
+                self.job().set_level(JobLevel::Backup(level));
                 Flow::GoOn
             }
             Level::Since(since) => {
-                if self.job().level() == b' ' {
-                    self.job().set_level(BackupLevel::Since.letter());
+                if self.job().level() == JobLevel::None {
+                    self.job().set_level(JobLevel::Backup(BackupLevel::Since));
                 }
                 self.synchronize(since)
             }
@@ -40,7 +41,7 @@ impl Conversation<'_> {
 
     /// Asks the Director for its time and moves `since` to our clock.
     fn synchronize(&mut self, since: Since) -> Flow {
-        self.level.previous_job = since.previous_job;
+        self.asked.level.previous_job = since.previous_job;
         let mut sync = ClockSync::default();
         while sync.wants_more() {
             let rounds = sync.rounds_at_once();
@@ -64,11 +65,11 @@ impl Conversation<'_> {
             self.say(kind, &texts::clocks_differ(adjustment));
         }
         let since = since.time.saturating_add(adjustment);
-        self.level.since = Some(since);
-        let previous_job = self.level.previous_job.clone();
+        self.asked.level.since = Some(since);
+        let previous_job = self.asked.level.previous_job.clone();
         self.tell_facts(|told| (told.since, told.previous_job) = (since, previous_job));
         self.tell_plugins(&Event::Since(since));
-        self.tell_plugins(&Event::Level(self.job().level()));
+        self.tell_plugins(&Event::Level(self.job().level().code()));
         self.end_of_data();
         self.replied(texts::OK_LEVEL)
     }

@@ -55,15 +55,16 @@ impl Conversation<'_> {
         let Some(plugged) = self.session.plugged.get().cloned().filter(|plugged| !plugged.plugins.is_empty()) else {
             return;
         };
-        let mut open = self.open_fileset.take();
+        // Meanwhile `say` has the rest of the conversation.
+        let mut fileset = std::mem::take(&mut self.asked.fileset);
         let (job, director) = (self.job(), self.channel.canceller());
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let mut say = |kind, text: &[u8]| self.tell(kind, text);
-        let fileset = open.as_mut().map(|open| open.in_reach(&wanted));
-        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);
+        let open = fileset.open_mut().map(|open| open.in_reach(&wanted));
+        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, open);
         call(&plugged.plugins, &mut host);
         host.tell_commands();
-        self.open_fileset = open;
+        self.asked.fileset = fileset;
         self.flush();
     }
 
@@ -84,7 +85,7 @@ impl Conversation<'_> {
     /// What plugins add to the FileSet while it is walked; `None` without plugins.
     pub(super) fn late_includes(&self) -> Option<Arc<dyn LateIncludes>> {
         let plugged = self.session.plugged.get().filter(|plugged| !plugged.plugins.is_empty())?;
-        let open = self.open_fileset.as_ref()?;
+        let open = self.asked.fileset.open()?;
         Some(Arc::new(LateFileSet::beside(open, Arc::clone(&plugged.facts))))
     }
 

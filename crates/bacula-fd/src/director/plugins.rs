@@ -151,7 +151,7 @@ impl Conversation<'_> {
             matches!(plugged.plugins.named(&options), Lookup::Found(_) | Lookup::Disabled | Lookup::Failed)
         });
         if is_loaded {
-            self.plugin_options.push(options);
+            self.asked.plugin_options.push(options);
         } else {
             self.say(MessageType::Fatal, &texts::PLUGIN_NOT_LOADED.of(&options));
         }

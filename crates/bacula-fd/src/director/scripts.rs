@@ -23,7 +23,7 @@ impl<'d> Conversation<'d> {
     }
 
     fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
-        self.scripts.push(script);
+        self.asked.scripts.push(script);
         self.replied(reply)
     }
 
@@ -53,23 +53,23 @@ impl<'d> Conversation<'d> {
 
     /// Runs the scripts of this moment, if there are any.
     pub(super) fn run_scripts(&mut self, moment: Moment) {
-        let scripts = std::mem::take(&mut self.scripts);
+        let scripts = std::mem::take(&mut self.asked.scripts);
         if !scripts.is_empty() {
             let job = self.job();
             self.with_surroundings(&job, |surroundings, say| {
                 runscript::run_all(&scripts, moment, &job, surroundings, say);
             });
         }
-        self.scripts = scripts;
+        self.asked.scripts = scripts;
     }
 
     /// What the job's own thread needs to run the scripts of [`Moment::AfterVss`].
     pub(super) fn late_scripts(&self) -> LateScripts<'d> {
         LateScripts {
-            scripts: self.scripts.clone(),
+            scripts: self.asked.scripts.clone(),
             client: &self.daemon.config().file_daemon.name,
             director: self.resource,
-            previous_job: self.level.previous_job.clone(),
+            previous_job: self.asked.level.previous_job.clone(),
             connection: self.channel.canceller(),
         }
     }
@@ -80,7 +80,8 @@ impl<'d> Conversation<'d> {
         work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(fd_messages::MessageType, &[u8])),
     ) {
         let words = job.words();
-        let (client, previous_job) = (self.daemon.config().file_daemon.name.clone(), self.level.previous_job.clone());
+        let (client, previous_job) =
+            (self.daemon.config().file_daemon.name.clone(), self.asked.level.previous_job.clone());
         let resource = self.resource;
         let codes = job_codes(job, &words, client.as_bytes(), resource.name.as_bytes(), &previous_job);
         let director = self.channel.canceller();

@@ -16,7 +16,7 @@ impl<'d> Conversation<'d> {
     pub(super) fn snapshot(&mut self, order: SnapshotOrder) -> Flow {
         match order {
             SnapshotOrder::Retention(seconds) => {
-                self.snapshot_retention = (Lenient::new(&seconds).i64() > 0).then_some(seconds);
+                self.asked.snapshot_retention = (Lenient::new(&seconds).i64() > 0).then_some(seconds);
                 self.reply(texts::OK_SNAPSHOT_RETENTION);
             }
             SnapshotOrder::List => self.list_snapshots(),
@@ -44,8 +44,9 @@ impl<'d> Conversation<'d> {
     /// What the job needs, if its FileSet asks for snapshots.
     pub(super) fn snapshot_order(&self) -> Option<Order<'d>> {
         let helper = || Helper::new(self.daemon, &self.resource.allowed_script_directories);
-        let order = || Order { daemon: self.daemon, helper: helper(), retention: self.snapshot_retention.clone() };
-        self.snapshot.then(order)
+        let order =
+            || Order { daemon: self.daemon, helper: helper(), retention: self.asked.snapshot_retention.clone() };
+        self.asked.snapshot.then(order)
     }
 
     fn list_snapshots(&mut self) {

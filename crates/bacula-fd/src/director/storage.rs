@@ -30,8 +30,8 @@ impl Conversation<'_> {
             self.leave_storage(old);
             self.job().set_storage(None);
         }
-        self.multi_storage = !self.key.is_empty();
-        self.key = authorization.to_vec();
+        self.asked.multi_storage = !self.asked.key.is_empty();
+        self.asked.key = authorization.to_vec();
     }
 
     pub(super) fn connect_storage(&mut self, address: &StorageAddress) -> Flow {
@@ -68,7 +68,7 @@ impl Conversation<'_> {
         let number = |size| i32::try_from(size).unwrap_or(i32::MAX);
         self.tell_facts(|told| told.dedup_blocks = (number(most), number(least)));
         self.storage = Some(connection);
-        self.key.fill(0);
+        self.asked.key.fill(0);
         if job.identity.job_id > 0 && port != 0 {
             self.tell(MessageType::Info, &texts::connected_to_storage(host, port, encrypted));
         }
@@ -79,7 +79,7 @@ impl Conversation<'_> {
         let daemon = &self.daemon.config().file_daemon;
         // A Storage Daemon may well have our name; the key is one job's, and no other process has
         // it.
-        let credentials = self.daemon.credentials(&daemon.name, &self.key, &daemon.tls);
+        let credentials = self.daemon.credentials(&daemon.name, &self.asked.key, &daemon.tls);
         let (remote, compression) = (self.resource.remote, daemon.comm_compression);
         let certificates = self.daemon.certificates.own();
         let mut channel = channel;

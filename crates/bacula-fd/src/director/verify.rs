@@ -11,14 +11,14 @@ use fd_walk::{Purpose, WalkSettings};
 use super::conversation::{Conversation, Flow};
 use super::jobs::RESTORE_TICK;
 use crate::job::verify::{self, VolumeLevel};
-use crate::shared::job::JobKind;
+use crate::shared::job::{JobKind, JobLevel};
 use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn verify(&mut self, level: VerifyLevel) -> Flow {
         let job = self.job();
         job.set_kind(JobKind::Verify);
-        job.set_level(level.letter());
+        job.set_level(JobLevel::Verify(level));
         self.tell_plugins(&Event::Level(level.letter()));
         self.tell_plugins(&Event::StartVerifyJob);
         self.reply(texts::OK_VERIFY);
@@ -62,8 +62,8 @@ impl Conversation<'_> {
         };
         job.change_status(JobStatus::Blocked);
         let checks = Checks::of(&self.complete_fileset());
-        let list = self.accurate.clone();
-        let (events, options) = (self.job_events(), std::mem::take(&mut self.plugin_options));
+        let list = self.asked.accurate.clone();
+        let (events, options) = (self.job_events(), std::mem::take(&mut self.asked.plugin_options));
         let access = self.plugin_access();
         let parts = (storage, true);
         let ran = self.run_own_thread(&job, Some(RESTORE_TICK), parts, move |job, outbox, (storage, opened)| {

@@ -156,7 +156,7 @@ impl Facts {
         Some(match variable {
             // As the plugin's 32 bits take it.
             Variable::JobId => self.job.identity.job_id.cast_signed(),
-            Variable::Level => self.job.level().into(),
+            Variable::Level => self.job.level().code().into(),
             Variable::Type => self.job.kind().code().into(),
             Variable::JobStatus => self.job.status().code().into(),
             Variable::SinceTime => truncated(told.since),

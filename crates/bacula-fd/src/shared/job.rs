@@ -15,7 +15,7 @@ use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller, Channel};
 
 pub(crate) use outlook::{Done, Expected, Outlook};
-pub(crate) use words::{JobKind, Phase, Words, level_words, status_words};
+pub(crate) use words::{JobKind, JobLevel, Phase, Words, status_words};
 
 /// What identifies a job, from `JobId=`.
 #[derive(Clone, Debug, Default)]
@@ -112,7 +112,7 @@ impl Job {
             aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.code()),
-            level: AtomicU8::new(b' '),
+            level: AtomicU8::new(JobLevel::None.code()),
             phase: AtomicU8::new(Phase::Waiting as u8),
             phase_since: AtomicI64::new(started),
             rate: Mutex::new(Rate { bytes_per_second: None, bytes: 0, time: started }),
@@ -176,14 +176,14 @@ impl Job {
         self.kind.store(kind.code(), Ordering::Relaxed);
     }
 
-    /// The level's code, a blank before there is one.
-    pub(crate) fn level(&self) -> u8 {
-        self.level.load(Ordering::Relaxed)
+    /// Its level.
+    pub(crate) fn level(&self) -> JobLevel {
+        JobLevel::from_code(self.level.load(Ordering::Relaxed))
     }
 
     /// Notes the level.
-    pub(crate) fn set_level(&self, code: u8) {
-        self.level.store(code, Ordering::Relaxed);
+    pub(crate) fn set_level(&self, level: JobLevel) {
+        self.level.store(level.code(), Ordering::Relaxed);
     }
 
     /// What it does right now.
@@ -308,7 +308,7 @@ impl Job {
             JobStatus::Terminated if self.progress.errors() == 0 => "OK",
             status => status_words(status),
         };
-        Words { status, level: level_words(self.level()), kind: self.kind().words() }
+        Words { status, level: self.level().words(), kind: self.kind().words() }
     }
 
     /// A Storage Daemon has called for this job; gives the connection back if another one waits

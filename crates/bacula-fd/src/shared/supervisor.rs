@@ -324,7 +324,7 @@ fn entry(job: &Job) -> FinishedJob {
         errors: i32::try_from(job.progress.errors()).unwrap_or(i32::MAX),
         job_type: job.kind().code(),
         job_status: job.status().code(),
-        job_level: job.level(),
+        job_level: job.level().code(),
         job_id: job.identity.job_id,
         vol_session_id: job.identity.vol_session_id,
         vol_session_time: job.identity.vol_session_time,

@@ -72,7 +72,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     out.number("JobId", job.identity.job_id);
     out.text("Job", &job.identity.name);
     out.number("VSS", 0);
-    out.text("Level", &[job.level()]);
+    out.text("Level", &[job.level().code()]);
     out.text("Type", &[job.kind().code()]);
     out.text("Status", &[job.status().code()]);
     out.time("StartTime", job.started);

@@ -6,7 +6,7 @@ use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
 use crate::clock;
 use crate::shared::daemon::Daemon;
-use crate::shared::job::{Job, JobKind, StorageView, level_words};
+use crate::shared::job::{Job, JobKind, JobLevel, StorageView};
 use crate::shared::platform::Platform;
 use crate::shared::plugins::names_and_versions;
 use crate::shared::state_file::FinishedJob;
@@ -154,7 +154,7 @@ fn running(job: &Job) -> Vec<Vec<u8>> {
         format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
         format!(
             "    {} {} Job started: {}\n",
-            level_words(job.level()),
+            job.level().words(),
             job.kind().words(),
             clock::day_and_time(job.started)
         ),
@@ -227,7 +227,7 @@ fn level_column(entry: &FinishedJob) -> &'static str {
         b'R' => "Rest",
         b'D' => "Admn",
         _ => {
-            let words = level_words(entry.job_level);
+            let words = JobLevel::from_code(entry.job_level).words();
             words.get(..4).unwrap_or(words)
         }
     }

@@ -1,7 +1,9 @@
 //! How far a job is, and how long it will take, as far as something tells how much it will have:
 //! an earlier job, the catalog's list, or the Director. Only arithmetic.
 
-use super::words::JobKind;
+use fd_session::command::BackupLevel;
+
+use super::words::{JobKind, JobLevel};
 use crate::shared::past_jobs::Size;
 
 /// Less is no basis for an estimate, in parts of the whole.
@@ -44,12 +46,14 @@ pub(crate) struct Outlook {
 
 impl Outlook {
     /// Of a job of this kind and level; `None` if nothing tells how much it will have.
-    pub(crate) fn of(kind: JobKind, level: u8, expected: &Expected, done: &Done) -> Option<Self> {
+    pub(crate) fn of(kind: JobKind, level: JobLevel, expected: &Expected, done: &Done) -> Option<Self> {
         let earlier = expected.earlier.unwrap_or_default();
         let (done_part, whole) = match kind {
             JobKind::Restore => (done.examined, done.to_restore),
             // A full backup takes its time for its bytes, the others for looking at files.
-            JobKind::Backup if level == b'F' && earlier.bytes > 0 => (done.bytes, earlier.bytes),
+            JobKind::Backup if level == JobLevel::Backup(BackupLevel::Full) && earlier.bytes > 0 => {
+                (done.bytes, earlier.bytes)
+            }
             JobKind::Backup | JobKind::Verify if earlier.examined > 0 => (done.examined, earlier.examined),
             JobKind::Backup => (done.examined, expected.listed),
             JobKind::Verify | JobKind::System => (0, 0),
@@ -90,9 +94,11 @@ fn quotient(part: u64, whole: u64) -> f64 {
 mod tests {
     use super::*;
 
-    const FULL: u8 = b'F';
+    const FULL: JobLevel = JobLevel::Backup(BackupLevel::Full);
+    const INCREMENTAL: JobLevel = JobLevel::Backup(BackupLevel::Incremental);
+    const DISK: JobLevel = JobLevel::Verify(fd_session::command::VerifyLevel::DiskToCatalog);
 
-    fn of(kind: JobKind, level: u8, expected: Expected, done: Done) -> Option<(u8, Option<u64>)> {
+    fn of(kind: JobKind, level: JobLevel, expected: Expected, done: Done) -> Option<(u8, Option<u64>)> {
         Outlook::of(kind, level, &expected, &done).map(|outlook| (outlook.percent(), outlook.left))
     }
 
@@ -102,11 +108,14 @@ mod tests {
         let done = Done { seconds: 60, bytes: 250, examined: 300, to_restore: 0 };
         let expected = Expected { earlier, listed: 600 };
         assert_eq!(of(JobKind::Backup, FULL, expected, done), Some((25, Some(180))));
-        assert_eq!(of(JobKind::Backup, b'I', expected, done), Some((75, Some(20))));
-        assert_eq!(of(JobKind::Verify, b'd', expected, done), Some((75, Some(20))));
+        assert_eq!(of(JobKind::Backup, INCREMENTAL, expected, done), Some((75, Some(20))));
+        assert_eq!(of(JobKind::Verify, DISK, expected, done), Some((75, Some(20))));
         let only_list = Expected { earlier: None, listed: 600 };
-        assert_eq!(of(JobKind::Backup, b'I', only_list, done), Some((50, Some(60))));
-        assert_eq!(of(JobKind::Restore, b' ', only_list, Done { to_restore: 1200, ..done }), Some((25, Some(180))));
+        assert_eq!(of(JobKind::Backup, INCREMENTAL, only_list, done), Some((50, Some(60))));
+        assert_eq!(
+            of(JobKind::Restore, JobLevel::None, only_list, Done { to_restore: 1200, ..done }),
+            Some((25, Some(180)))
+        );
     }
 
     #[test]

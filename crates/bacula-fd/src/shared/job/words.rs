@@ -2,6 +2,7 @@
 //! for them.
 
 use fd_session::JobStatus;
+use fd_session::command::{BackupLevel, VerifyLevel};
 
 /// What a job is doing, the `JobType` of the catalog.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,20 +49,61 @@ impl JobKind {
     }
 }
 
-/// A level's code as status and job codes show it; a blank for none.
-pub(crate) const fn level_words(code: u8) -> &'static str {
-    match code {
-        b'F' => "Full",
-        b'B' => "Base",
-        b'D' => "Differential",
-        b'I' => "Incremental",
-        b'S' => "Since",
-        b'C' => "Verify Catalog",
-        b'V' => "Verify Init Catalog",
-        b'O' => "Verify Volume to Catalog",
-        b'd' => "Verify Disk to Catalog",
-        b'A' => "Verify Data",
-        _ => " ",
+/// How much a job saves or verifies, the `JobLevel` of the catalog.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum JobLevel {
+    /// The Director has said none, or it is a restore.
+    None,
+    /// Of a backup or estimate.
+    Backup(BackupLevel),
+    /// Of a verify.
+    Verify(VerifyLevel),
+}
+
+impl JobLevel {
+    const ALL: [Self; 11] = [
+        Self::None,
+        Self::Backup(BackupLevel::Full),
+        Self::Backup(BackupLevel::Base),
+        Self::Backup(BackupLevel::Differential),
+        Self::Backup(BackupLevel::Incremental),
+        Self::Backup(BackupLevel::Since),
+        Self::Verify(VerifyLevel::Catalog),
+        Self::Verify(VerifyLevel::Init),
+        Self::Verify(VerifyLevel::Volume),
+        Self::Verify(VerifyLevel::DiskToCatalog),
+        Self::Verify(VerifyLevel::Data),
+    ];
+
+    /// The code of the catalog; a blank for none.
+    pub(crate) const fn code(self) -> u8 {
+        match self {
+            Self::None => b' ',
+            Self::Backup(level) => level.letter(),
+            Self::Verify(level) => level.letter(),
+        }
+    }
+
+    /// Of the catalog's code.
+    pub(crate) fn from_code(code: u8) -> Self {
+        Self::ALL.into_iter().find(|level| level.code() == code).unwrap_or(Self::None)
+    }
+
+    /// As status and job codes show it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::None => " ",
+            Self::Backup(BackupLevel::Full) => "Full",
+            Self::Backup(BackupLevel::Base) => "Base",
+            Self::Backup(BackupLevel::Differential) => "Differential",
+            Self::Backup(BackupLevel::Incremental) => "Incremental",
+            Self::Backup(BackupLevel::Since) => "Since",
+            Self::Verify(VerifyLevel::Catalog) => "Verify Catalog",
+            Self::Verify(VerifyLevel::Init) => "Verify Init Catalog",
+            Self::Verify(VerifyLevel::Volume) => "Verify Volume to Catalog",
+            Self::Verify(VerifyLevel::DiskToCatalog) => "Verify Disk to Catalog",
+            Self::Verify(VerifyLevel::Data) => "Verify Data",
+        }
     }
 }
 
