@@ -35,7 +35,7 @@ FRESH_TESTS := -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
-NIGHTLY := advisories paper-smoke test-live compat-test fuzz-night
+NIGHTLY := advisories paper-check paper-smoke test-live compat-test fuzz-night
 
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 # Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
@@ -119,7 +119,7 @@ fuzz-build: ## Build the fuzz targets only
 	@FUZZ_PACKAGES=1 scripts/system-packages
 	@scripts/fuzz build
 
-nightly: ## What takes too long for every change: the paper in short, other releases, each fuzz target for an hour
+nightly: ## What takes too long for every change: the paper's numbers once more, other releases, each fuzz target for an hour
 	@status=0; for target in $(NIGHTLY); do $(MAKE) --no-print-directory $$target || status=1; done; exit $$status
 
 fuzz-night: ## Each fuzz target for an hour (FUZZ_SECONDS=3600), the corpus kept and minimized; FUZZ_TARGETS="a b" chooses

@@ -112,21 +112,57 @@ fn json(numbers: &Numbers) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
     use super::*;
+
+    fn paper() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("paper").join("perf-analysis")
+    }
+
+    /// The files below a folder.
+    fn files(folder: &Path) -> BTreeMap<PathBuf, String> {
+        let mut found = BTreeMap::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(
+                    files(&path)
+                        .into_iter()
+                        .map(|(name, text)| (Path::new(path.file_name().unwrap()).join(name), text)),
+                );
+            } else {
+                found.insert(path.file_name().unwrap().into(), fs::read_to_string(&path).unwrap());
+            }
+        }
+        found
+    }
 
     #[test]
     fn the_paper_renders_without_data_and_twice_alike() {
-        let paper = Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("paper").join("perf-analysis");
         let folder = bed::Folder::new("paper").unwrap();
         let read = |name: &str| {
             let into = folder.path().join(name);
-            render(&paper, &folder.path().join("none"), &into).unwrap();
-            let mut files: Vec<_> = fs::read_dir(&into).unwrap().map(|entry| entry.unwrap().path()).collect();
-            files.retain(|path| path.is_file());
-            files.sort();
-            files.iter().map(|path| fs::read_to_string(path).unwrap()).collect::<Vec<_>>()
+            render(&paper(), &folder.path().join("none"), &into).unwrap();
+            files(&into)
         };
         let once = read("once");
         assert!(once.len() > 5 && once == read("twice"));
+    }
+
+    /// `make paper-render` makes it.
+    #[test]
+    fn what_is_generated_is_what_the_rows_give() {
+        let folder = bed::Folder::new("paper").unwrap();
+        let (again, paper) = (folder.path().join("again"), paper());
+        render(&paper, &paper.join("data"), &again).unwrap();
+        let (again, generated) = (files(&again), files(&paper.join("generated")));
+        assert!(again.keys().eq(generated.keys()), "other files");
+        let other: Vec<_> =
+            again.iter().filter(|(name, text)| generated[*name] != **text).map(|(name, _)| name).collect();
+        assert!(other.is_empty(), "{other:?}");
+        let top = paper.ancestors().nth(2).unwrap();
+        assert!(excerpts::put_all(&Plan::read(&paper).unwrap(), &paper.join("generated"), top, true).unwrap());
     }
 }
