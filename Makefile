@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test repository repository-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -201,6 +201,15 @@ rpm-test: ## rpmlint, and the RPM over a stand-in for the stock package and back
 	@PACKAGE_PACKAGES="rpm rpmlint" scripts/system-packages
 	@packaging/build
 	@scripts/package-rpm-test
+
+repository: ## Signed repositories for apt and dnf from the packages that are there (REPOSITORY_KEY=ID REPOSITORY=DIR)
+	@PACKAGE_PACKAGES="rpm reprepro createrepo-c gpg" scripts/system-packages
+	@packaging/build-repository
+
+repository-test: ## apt and dnf install from such repositories, in throw-away roots, and refuse what was tampered with
+	@PACKAGE_PACKAGES="rpm reprepro createrepo-c gpg gpg-agent dnf" scripts/system-packages
+	@packaging/build
+	@scripts/repository-test $(SUITES)
 
 tarball: ## Build ferrofd-VERSION-ARCH.tar.gz for other distributions, with an install script that can be undone
 	@PACKAGE_PACKAGES=yes scripts/system-packages
