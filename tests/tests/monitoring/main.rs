@@ -13,3 +13,4 @@ mod check;
 mod diagnose;
 mod metrics;
 mod prometheus;
+mod zabbix;

@@ -47,7 +47,7 @@ pub(crate) fn names_agree(exposition: &str) {
     let documented: BTreeSet<_> = page.lines().filter_map(row).collect();
     assert_eq!(documented, rendered, "the page on the left, the daemon on the right");
     let known: BTreeSet<_> = rendered.into_iter().map(|(name, _)| name).collect();
-    for file in ["ferrofd.rules.yml", "ferrofd.rules.test.yml", "grafana-dashboard.json"] {
+    for file in ["ferrofd.rules.yml", "ferrofd.rules.test.yml", "grafana-dashboard.json", "zabbix.yaml"] {
         let used = names_in(&fs::read_to_string(root().join("packaging/monitoring").join(file)).unwrap());
         let unknown: Vec<_> = used.difference(&known).collect();
         assert!(!used.is_empty() && unknown.is_empty(), "{file}: the daemon has no {unknown:?}");
