@@ -3,5 +3,6 @@
 pub(crate) mod check;
 pub(crate) mod collectors;
 mod exposition;
+mod process;
 pub(crate) mod prometheus;
 pub(crate) mod stock;

@@ -8,8 +8,10 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Begins the name of every metric.
+/// Begins the name of every metric of ours.
 const PREFIX: &str = "bacula_fd_";
+/// Begins the names that every program has for the same.
+const OF_PROCESSES: &str = "process_";
 
 pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -40,9 +42,10 @@ pub(crate) fn names_agree(exposition: &str) {
     let rendered: BTreeSet<_> = kinds.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect();
     let page = fs::read_to_string(root().join("docs/monitoring.md")).unwrap();
     let row = |line: &str| {
-        let mut cells = line.strip_prefix("| `bacula_fd_")?.split('|');
+        let mut cells = line.strip_prefix("| `")?.split('|');
         let (name, kind) = (cells.next()?.trim().trim_end_matches('`'), cells.next()?.trim());
-        Some((format!("{PREFIX}{name}"), kind.to_owned()))
+        let is_metric = name.starts_with(PREFIX) || name.starts_with(OF_PROCESSES);
+        is_metric.then(|| (name.to_owned(), kind.to_owned()))
     };
     let documented: BTreeSet<_> = page.lines().filter_map(row).collect();
     assert_eq!(documented, rendered, "the page on the left, the daemon on the right");

@@ -126,11 +126,14 @@ fn jobs_are_seen_by_status_metrics_alerts_and_dashboard() -> Result<()> {
     let server = has_prometheus.then(|| Server::start(stage.bed.folder(), stage.metrics.number())).transpose()?;
     if server.is_some() {
         rules_are_good(&root().join("packaging/monitoring"))?;
+        let done = run(&argv(["promtool", "check", "metrics"]), stage.exposition().as_bytes())?;
+        assert!(done.status.success(), "{}", done.text());
     }
     let (job, writer) = stage.begin(WHOLE)?;
     drop(writer);
     stage.bed.wait(job)?.must_be_good()?;
     a_job_that_has_ended_is_seen(&stage);
+    the_process_is_seen(&mut stage)?;
     its_beginning_and_end_are_logged(&mut stage, job)?;
 
     let (job, mut writer) = stage.begin(WHOLE / 2)?;
@@ -192,6 +195,23 @@ fn a_job_that_has_ended_is_seen(stage: &Stage) {
     let certificate = "bacula_fd_certificate_end_time_seconds{resource=\"Director\",name=\"bed-dir\",of=";
     let hours = |of: &str| -since(sample(&now, &format!("{certificate}\"{of}\"}}"))) / HOUR;
     assert!((70..=72).contains(&hours("daemon")) && (718..=720).contains(&hours("authorities")), "{now}");
+}
+
+/// What every program tells of itself is true of the daemon.
+fn the_process_is_seen(stage: &mut Stage) -> Result<()> {
+    let pid = stage.bed.client("test")?.pid()?;
+    let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let now = stage.exposition();
+    let value = |metric: &str| -> f64 { sample(&now, &format!("{metric} ")) };
+    assert_eq!(value("process_max_fds").to_string(), files.split_whitespace().next().unwrap());
+    assert!((4.0..value("process_max_fds")).contains(&value("process_open_fds")), "{now}");
+    assert!(value("process_cpu_seconds_total") > 0.0, "{now}");
+    assert!(value("process_virtual_memory_bytes") > value("process_resident_memory_bytes"), "{now}");
+    // The kernel rounds when it was booted.
+    assert!(value("process_start_time_seconds") < value("bacula_fd_start_time_seconds") + 2.0, "{now}");
+    assert!(value("process_start_time_seconds") > 1e9, "{now}");
+    Ok(())
 }
 
 /// With `log.level = "info"`, as JSON.

@@ -2,11 +2,13 @@
 //! and is there with its kind and its words even while it has no value.
 
 use std::fmt::{Display, Write as _};
+use std::path::Path;
 
 use fd_messages::{Pressure, Stage, short_job_name};
 use fd_session::JobStatus;
 
 use crate::clock;
+use crate::metrics::process;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
 use crate::shared::past_jobs::{Past, is_good};
@@ -56,6 +58,9 @@ pub(super) fn exposition(daemon: &Daemon) -> String {
     let jobs = daemon.supervisor.running_jobs();
     let mut out = Exposition::default();
     of_the_daemon(&mut out, daemon, jobs.len());
+    for (name, kind, help, value) in process::numbers(Path::new("/proc")) {
+        out.of_process(name, kind, help, value);
+    }
     out.describe("certificate_end_time_seconds", "gauge", "When a certificate of TLS ends.");
     for end in daemon.certificates.ends() {
         let of = if end.of_authorities { "authorities" } else { "daemon" };
@@ -142,6 +147,14 @@ impl Exposition {
     fn describe(&mut self, name: &str, kind: &str, help: &str) {
         // Writing to a string can't fail.
         let _ = write!(self.text, "# HELP bacula_fd_{name} {help}\n# TYPE bacula_fd_{name} {kind}\n");
+    }
+
+    /// Its name is that of every program.
+    fn of_process(&mut self, name: &str, kind: &str, help: &str, value: Option<f64>) {
+        let _ = write!(self.text, "# HELP process_{name} {help}\n# TYPE process_{name} {kind}\n");
+        if let Some(value) = value {
+            let _ = writeln!(self.text, "process_{name} {value}");
+        }
     }
 
     fn of_job(&mut self, name: &str, job: &Job, more: &[(&str, &str)], value: &dyn Display) {
