@@ -174,7 +174,7 @@ fn configure(folder: &str, address: Ipv4Addr) {
         ),
     );
     let empty = ["SCHEMA", "KEY_FILE", "CERT_FILE", "CA_FILE", "CIPHER_LIST", "PASSWORD"];
-    let empty: String = empty.iter().map(|name| format!("$DB['{name}'] = '';\n")).collect();
+    let empty = empty.map(|name| format!("$DB['{name}'] = '';\n")).concat();
     write(
         "zabbix.conf.php",
         format!(
