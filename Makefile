@@ -253,8 +253,8 @@ arm64-check: ## cargo check for arm64, in a throw-away root with Debian's standa
 package-autopkgtest: deb ## Debian's test of the file daemon, re-created: ACLs saved and restored among Debian's own daemons
 	@scripts/package-autopkgtest
 
-package-lint: ## lintian over the DEB, mandoc over its pages; the unit before systemd-analyze; the AppArmor profile
-	@PACKAGE_PACKAGES="lintian systemd mandoc apparmor" scripts/system-packages
+package-lint: ## lintian over the DEB, mandoc over its pages; systemd-analyze; the policies for AppArmor and SELinux
+	@PACKAGE_PACKAGES="lintian systemd mandoc apparmor checkpolicy semodule-utils" scripts/system-packages
 	@$(MAKE) --no-print-directory deb
 	@scripts/package-lint
 
@@ -296,7 +296,7 @@ support: ## Put what the tests have shown on this machine into docs/support.md
 	@scripts/support
 
 release: ## Build all packages twice, sign and test them (RELEASE_KEY=FILE, or test), into target/release-VERSION
-	@PACKAGE_PACKAGES="rpm rpmlint lintian systemd openssh-client apparmor mandoc" scripts/system-packages
+	@PACKAGE_PACKAGES="rpm rpmlint lintian systemd openssh-client apparmor checkpolicy semodule-utils mandoc" scripts/system-packages
 	@scripts/release
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
