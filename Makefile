@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test repository repository-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test repository repository-test source source-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -211,6 +211,14 @@ repository-test: ## apt and dnf install from such repositories, in throw-away ro
 	@PACKAGE_PACKAGES="rpm reprepro createrepo-c gpg gpg-agent dnf" scripts/system-packages
 	@packaging/build
 	@scripts/repository-test $(SUITES)
+
+source: ## Source packages with all crates, for dpkg-buildpackage and rpmbuild without a network, into target/source
+	@PACKAGE_PACKAGES="dpkg-dev" scripts/system-packages
+	@packaging/build-source
+
+source-test: ## Build packages from them without a network, with dpkg-buildpackage and rpmbuild; lintian
+	@PACKAGE_PACKAGES="dpkg-dev lintian rpm" scripts/system-packages
+	@scripts/source-test
 
 tarball: ## Build ferrofd-VERSION-ARCH.tar.gz for other distributions, with an install script that can be undone
 	@PACKAGE_PACKAGES=yes scripts/system-packages
