@@ -17,8 +17,9 @@ use bed::{
 
 /// Debian's `libfaketime`, which gives a program another clock.
 const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
-/// The agent's usual port.
-const AGENT: u16 = 10050;
+/// Ports of an address that no other test has. The usual ones may be those of services of the host.
+const AGENT: u16 = 20050;
+const SERVER: u16 = 20051;
 const FRONT_END: &str = "/usr/share/zabbix";
 /// Makes in the folder $1 a database with the server's tables, and a copy of the front end that
 /// finds it.
@@ -162,14 +163,14 @@ fn configure(folder: &str, address: Ipv4Addr) {
     write(
         "server.conf",
         format!(
-            "DBHost={folder}/data\nDBName=zabbix\nDBUser=postgres\nListenIP={address}\n\
+            "DBHost={folder}/data\nDBName=zabbix\nDBUser=postgres\nListenIP={address}\nListenPort={SERVER}\n\
              LogType=console\nPidFile={folder}/server.pid\nSocketDir={folder}\nCacheUpdateFrequency=1\nAllowRoot=1\n"
         ),
     );
     write(
         "agent.conf",
         format!(
-            "Server=127.0.0.1\nListenIP={address}\nHostname=host\nLogType=console\n\
+            "Server=127.0.0.1\nListenIP={address}\nListenPort={AGENT}\nHostname=host\nLogType=console\n\
              ControlSocket={folder}/agent.sock\nPidFile={folder}/agent.pid\n"
         ),
     );
@@ -181,7 +182,7 @@ fn configure(folder: &str, address: Ipv4Addr) {
             "<?php\n{empty}$DB['TYPE'] = 'POSTGRESQL';\n$DB['SERVER'] = '{folder}/data';\n$DB['PORT'] = '0';\n\
              $DB['DATABASE'] = 'zabbix';\n$DB['USER'] = 'postgres';\n$DB['ENCRYPTION'] = false;\n\
              $DB['VERIFY_HOST'] = false;\n$DB['DOUBLE_IEEE754'] = true;\n$ZBX_SERVER = '{address}';\n\
-             $ZBX_SERVER_PORT = '10051';\n$ZBX_SERVER_NAME = 'test';\n$IMAGE_FORMAT_DEFAULT = IMAGE_FORMAT_PNG;\n"
+             $ZBX_SERVER_PORT = '{SERVER}';\n$ZBX_SERVER_NAME = 'test';\n$IMAGE_FORMAT_DEFAULT = IMAGE_FORMAT_PNG;\n"
         ),
     );
 }
