@@ -25,7 +25,7 @@ use crate::overlap::{RunOfFiles, Turn, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::Section;
 use crate::report::{QueuedMessage, Report};
-use crate::stream::{End, Lookahead, Next, RecordSource, SequenceError};
+use crate::stream::{End, Lookahead, Next, RecordSource, STRAY, SequenceError};
 use crate::texts;
 
 /// How long the next record may take before deferred digests are made meanwhile.
@@ -98,7 +98,8 @@ impl Round<'_> {
             }
             self.make_digests(records);
             match records.next() {
-                Ok(Next::Record(stream, record)) => {
+                Ok(Next::Record(header, record)) => {
+                    let stream = header.stream;
                     let begun = self.making.pace.begin();
                     let goes_on = self.record(stream, record);
                     self.making.pace.end(begun, stream.class() == StreamClass::Attributes);
@@ -181,6 +182,7 @@ impl Round<'_> {
     fn record(&mut self, stream: Stream, record: &[u8]) -> ControlFlow<()> {
         match stream.class() {
             class if self.section.is_refused() && class != StreamClass::PluginName => {}
+            _ if stream == STRAY => self.out_of_place(texts::record_of_another_file),
             StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
             StreamClass::Data(_) => self.data(stream, record),
             StreamClass::SessionData => self.session_data(record),

@@ -553,6 +553,11 @@ pub(crate) fn short_address(path: &[u8], length: usize) -> Vec<u8> {
     join(&[b"Sparse data error on file ", path, reason.as_bytes()])
 }
 
+/// A record of another file or backup, among those of this file.
+pub(crate) fn record_of_another_file(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" may not be complete: a record of another file or backup came among its own."])
+}
+
 /// More ACLs and extended attributes than any file has.
 pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
     join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])

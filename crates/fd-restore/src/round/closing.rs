@@ -74,6 +74,21 @@ impl Round<'_> {
         self.report.now(MessageType::Error, &text);
     }
 
+    /// A record came that shows, as `text` says, that others of the current file are missing. Of one
+    /// whose digest has come nothing is. What else comes of it is not restored.
+    pub(super) fn out_of_place(&mut self, text: fn(&[u8]) -> Vec<u8>) {
+        self.compare_now();
+        let has_error = self.current.as_ref().is_some_and(|current| matches!(current.digest, DigestRecord::Wrong(_)));
+        if self.is_open() && !self.is_complete() {
+            self.give_up();
+        } else {
+            self.close();
+        }
+        if let Some(current) = self.current.take().filter(|_| !has_error) {
+            self.report.now(MessageType::Error, &text(&current.item.output));
+        }
+    }
+
     /// Takes the ACLs away that a directory has and its record does not. A job that has brought no
     /// ACL may be of a backup that saves none.
     fn drop_other_acls(&mut self, current: &mut Current) {

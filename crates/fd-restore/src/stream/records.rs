@@ -1,7 +1,7 @@
 //! The sequence of a read session: header, data, header, data (reference 05 §2.2, §2.5).
 
 use fd_messages::CancelToken;
-use fd_records::{RecordHeader, Stream};
+use fd_records::RecordHeader;
 
 use super::source::{RecordSource, SourceError};
 
@@ -42,7 +42,7 @@ pub enum SequenceError {
 /// What comes next.
 pub(crate) enum Next<'a> {
     /// A record.
-    Record(Stream, &'a [u8]),
+    Record(RecordHeader, &'a [u8]),
     /// Nothing.
     End(End),
 }
@@ -59,7 +59,7 @@ pub(crate) fn next_record<'a>(
         Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
     };
     match source.next_frame() {
-        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header.stream, record)),
+        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header, record)),
         Ok(Some(record)) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
         _ if cancel.is_cancelled() => Ok(Next::End(End::Cancelled)),
         failed => Err(SequenceError::NoData(failed.err())),

@@ -135,7 +135,7 @@ impl Verify<'_, '_> {
     fn read(&mut self, source: &mut dyn RecordSource, cancel: &CancelToken) -> Result<End, VerifyError> {
         loop {
             match next_record(source, cancel) {
-                Ok(Next::Record(stream, record)) => self.record(stream, record)?,
+                Ok(Next::Record(header, record)) => self.record(header.stream, record)?,
                 Ok(Next::End(end)) => {
                     self.end_scan()?;
                     self.close();

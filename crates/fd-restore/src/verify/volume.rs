@@ -29,8 +29,8 @@ pub fn volume(
     }
     loop {
         match next_record(job.source, job.cancel) {
-            Ok(Next::Record(stream, record)) => {
-                if let Some(packet) = verify.packet(stream, record)
+            Ok(Next::Record(header, record)) => {
+                if let Some(packet) = verify.packet(header.stream, record)
                     && let Err(error) = director.send(packet)
                 {
                     verify.report.now(MessageType::Fatal, &texts::director_lost(&error.0));

@@ -16,6 +16,8 @@ mod directories;
 mod messages;
 #[path = "../restore/metadata.rs"]
 mod metadata;
+#[path = "../restore/mixed.rs"]
+mod mixed;
 #[path = "../restore/replace.rs"]
 mod replace;
 mod runs;

@@ -11,6 +11,7 @@ mod in_turn;
 mod long_files;
 mod messages;
 mod metadata;
+mod mixed;
 mod plugin_volumes;
 mod plugins;
 mod replace;

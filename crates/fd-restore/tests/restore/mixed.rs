@@ -1,0 +1,78 @@
+//! Records that belong to nothing that is restored here, or not to where they stand: a file is
+//! whole, or it is an error and stays private.
+
+use fd_messages::MessageType;
+use fd_records::{FileType, Stream};
+use fd_restore::End;
+
+use crate::volume::{Finished, Frame, Place, Saved, Volume};
+
+/// The mode of a file that is not complete.
+const UNFINISHED: u32 = 0o101_600;
+
+/// A file that is said to have this many bytes, as a program of its owner's.
+fn program(name: &str, size: i64) -> Saved {
+    let mut saved = Saved::new(name, FileType::Regular, 0o104_755);
+    saved.stat.size = size;
+    saved
+}
+
+/// One file as `put` makes it, between two good ones.
+fn between(put: impl FnOnce(&mut Volume)) -> (Place, Finished) {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/before", b"good");
+    put(&mut volume);
+    volume.file("/after", b"good");
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.outcome, Ok(End::EndOfData));
+    assert_eq!((place.read("before"), place.read("after")), (b"good".to_vec(), b"good".to_vec()));
+    assert_eq!((place.mode("before"), place.mode("after")), (0o100_644, 0o100_644));
+    (place, finished)
+}
+
+/// A record with a header of its own.
+fn put_of(volume: &mut Volume, origin: &str, stream: Stream, data: &[u8]) {
+    volume.frames.push(Frame::Data(format!("rechdr {origin} {} {}", stream.number(), data.len()).into_bytes()));
+    volume.frames.push(Frame::Data(data.to_vec()));
+}
+
+#[test]
+fn records_of_another_file_or_backup_are_mixed_with_nothing() {
+    let mut attributes = Vec::new();
+    fd_records::xattr::push(&mut attributes, b"user.of", b"another");
+    let records: [(Stream, &[u8]); 4] = [
+        (Stream::FILE_DATA, b"other"),
+        (Stream::MD5, &[0; 16]),
+        (Stream::LINUX_XATTR, &attributes),
+        (Stream::LINUX_ACCESS_ACL, b"user::rwx\ngroup::rwx\nother::rwx\n"),
+    ];
+    // Another session, the same number begun at another time, another file of the session.
+    for origin in ["2 1795226230 2", "1 1795226231 2", "1 1795226230 9", "1 1795226230 -2"] {
+        for (stream, record) in records {
+            let (place, finished) = between(|volume| {
+                volume.put(&program("/f", 10)).record(Stream::FILE_DATA, b"hello");
+                put_of(volume, origin, stream, record);
+                volume.record(Stream::FILE_DATA, b"world");
+            });
+            let text = format!(
+                "File {} may not be complete: a record of another file or backup came among its own.\n",
+                place.text("f")
+            );
+            assert_eq!(finished.only(), (MessageType::Error, text.as_str()), "{origin} {stream}");
+            assert_eq!((place.read("f"), place.mode("f")), (b"hello".to_vec(), UNFINISHED), "{origin} {stream}");
+        }
+    }
+}
+
+#[test]
+fn a_file_whose_digest_has_come_is_whole_whatever_follows() {
+    // Of "hello".
+    let md5 = [0x5d, 0x41, 0x40, 0x2a, 0xbc, 0x4b, 0x2a, 0x76, 0xb9, 0x71, 0x9d, 0x91, 0x10, 0x17, 0xc5, 0x92];
+    let (place, finished) = between(|volume| {
+        volume.put(&program("/f", 5)).record(Stream::FILE_DATA, b"hello").record(Stream::MD5, &md5);
+        put_of(volume, "2 1795226230 2", Stream::FILE_DATA, b"other");
+    });
+    assert_eq!(finished.only().0, MessageType::Error);
+    assert_eq!((place.read("f"), place.mode("f")), (b"hello".to_vec(), 0o104_755));
+}
