@@ -105,11 +105,22 @@ impl DataPath {
         self.write_decrypted(encryption, to)
     }
 
-    /// All records have come: writes what the cipher's last block contains.
-    pub(crate) fn end(&mut self, encryption: &mut Encryption, to: &mut Destination<'_, '_, '_>) {
-        if encryption.finish(&to.item.output, to.report) && self.write_decrypted(encryption, to).is_ok() {
-            encryption.check_rest(&to.item.output, to.report);
+    /// All records have come: writes what the cipher's last block contains. Fails if it is known
+    /// that data is missing.
+    pub(crate) fn end(
+        &mut self,
+        encryption: &mut Encryption,
+        to: &mut Destination<'_, '_, '_>,
+    ) -> Result<(), DataLost> {
+        if let Some(finished) = encryption.finish(&to.item.output, to.report) {
+            self.write_decrypted(encryption, to)?;
+            encryption.check_rest(&to.item.output, to.report)?;
+            finished?;
         }
+        if std::mem::take(&mut self.win32).is_torn() {
+            return Err(to.lose(Some(&texts::windows_data_torn(&to.item.output))));
+        }
+        Ok(())
     }
 
     /// Writes the blocks that have been decrypted.

@@ -136,22 +136,26 @@ impl Encryption {
         })
     }
 
-    /// All records have come. Returns whether this is the first call; blocks may come out of the
-    /// last record.
-    pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> bool {
-        let Some(decryptor) = self.decryptor.as_mut().filter(|_| !self.finished) else { return false };
+    /// All records have come; blocks may come out of the last one. Fails if it is damaged. `None`:
+    /// there is nothing to decrypt, or not any more.
+    pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> Option<Result<(), DataLost>> {
+        let decryptor = self.decryptor.as_mut().filter(|_| !self.finished)?;
         self.finished = true;
         let waiting = decryptor.pending();
-        if decryptor.finish().is_err() {
+        Some(decryptor.finish().map_err(|_damaged| {
             report.now(MessageType::Error, &texts::decryption_end(path, waiting, 0));
-        }
-        true
+            DataLost
+        }))
     }
 
     /// Reports what is left when all blocks have been taken: the beginning of an incomplete block.
-    pub(crate) fn check_rest(&self, path: &[u8], report: &mut Report<'_>) {
-        if let Some(rest) = self.decryptor.as_ref().map(Decryptor::pending).filter(|rest| *rest > 0) {
-            report.now(MessageType::Error, &texts::decryption_end(path, rest, 0));
+    pub(crate) fn check_rest(&self, path: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
+        match self.decryptor.as_ref().map(Decryptor::pending) {
+            None | Some(0) => Ok(()),
+            Some(rest) => {
+                report.now(MessageType::Error, &texts::decryption_end(path, rest, 0));
+                Err(DataLost)
+            }
         }
     }
 

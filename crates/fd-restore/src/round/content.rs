@@ -64,8 +64,12 @@ impl<'a> Round<'a> {
 
     /// The end of the data, which only the next record shows.
     pub(super) fn end_data(&mut self) {
+        let mut is_lost = false;
         if let Some((data, encryption, mut to)) = self.destination() {
-            data.end(encryption, &mut to);
+            is_lost = data.end(encryption, &mut to).is_err();
+        }
+        if is_lost {
+            self.give_up();
         }
     }
 

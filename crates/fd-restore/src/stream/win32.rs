@@ -22,6 +22,11 @@ pub(crate) struct Win32Stream {
 }
 
 impl Win32Stream {
+    /// Whether the data ended within a part, or where a length made no sense.
+    pub(crate) fn is_torn(&self) -> bool {
+        self.broken || !self.header.is_empty() || self.name > 0 || self.contents > 0
+    }
+
     /// Takes the next piece of file data off the front of `stream`; `None` at its end.
     pub(crate) fn next_data<'a>(&mut self, stream: &mut &'a [u8]) -> Option<&'a [u8]> {
         while !stream.is_empty() && !self.broken {

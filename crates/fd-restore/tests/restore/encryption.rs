@@ -145,6 +145,28 @@ fn a_damaged_session_record_loses_one_file_only() {
     assert!(!whole && !said.is_empty(), "{said:?}");
 }
 
+/// What the last block shows comes when the data has been written: the file is not whole then.
+#[test]
+fn encrypted_data_without_its_end_leaves_the_file_private() {
+    let cuts: [fn(&mut Sealed); 4] = [
+        |sealed| drop(sealed.data.pop()),
+        |sealed| sealed.data[1].truncate(15),
+        |sealed| sealed.data[1].clear(),
+        |sealed| *sealed.data[1].last_mut().unwrap() ^= 0x40,
+    ];
+    for (number, cut) in cuts.into_iter().enumerate() {
+        let place = Place::new();
+        let keys = keys(OWN);
+        let mut sealed = Sealed::new(&keys);
+        cut(&mut sealed);
+        let mut volume = Volume::new();
+        sealed.put(&mut volume, "/file");
+        let finished = job(&place, keys).run(&volume);
+        assert!(!texts(&finished).is_empty(), "{number}");
+        assert_eq!(place.mode("file"), 0o101_600, "{number}: {:?}", finished.told());
+    }
+}
+
 /// Reference 05 §11.2: damage in the last block ends the stock daemon.
 #[test]
 fn damaged_data_loses_one_file_and_is_reported() {

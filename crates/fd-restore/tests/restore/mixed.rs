@@ -76,3 +76,21 @@ fn a_file_whose_digest_has_come_is_whole_whatever_follows() {
     assert_eq!(finished.only().0, MessageType::Error);
     assert_eq!((place.read("f"), place.mode("f")), (b"hello".to_vec(), 0o104_755));
 }
+
+/// Content of a part that says nothing is lost, and so is all behind a length that makes no sense.
+#[test]
+fn windows_data_that_ends_within_a_part_is_an_error() {
+    let mut part = [1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0].to_vec();
+    part.extend_from_slice(b"hello");
+    let mut senseless = part.clone();
+    senseless[15] = 0x80;
+    for more in [&part[..1], &part[..19], &part[..20], &part[..24], &senseless] {
+        let (place, finished) = between(|volume| {
+            let saved = Saved { data_stream: Stream::WIN32_DATA, ..program("/f", 5) };
+            volume.put(&saved).record(Stream::WIN32_DATA, &[&part[..], more].concat());
+        });
+        let text = format!("Windows data of file {} is damaged, or its end is missing.\n", place.text("f"));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+        assert_eq!(place.mode("f"), UNFINISHED);
+    }
+}
