@@ -208,8 +208,10 @@ fn faults(victim: &Victim, damage: Damage, to: &Path, outcome: &Outcome) -> Vec<
         must(matches!(term, 84 | 69), "damage of one file ended the job");
     }
     must((term == 84 && outcome.field("Errors") == 0) || outcome.complaints() > 0, "failed without a word");
-    // A record of an unknown stream is reported each time it comes, as by the stock daemon.
-    let twice = damage == Damage::Repeated && matches!(victim.name, "unknown stream" | "name of a plugin");
+    // A record of an unknown stream is reported each time it comes, as by the stock daemon; and so
+    // is the data that it costs its file if it comes before.
+    let twice = matches!(damage, Damage::Repeated | Damage::OutOfOrder)
+        && matches!(victim.name, "unknown stream" | "name of a plugin");
     must(outcome.complaints() <= if twice { 2 } else { 1 }, "more than one message");
     if damage == Damage::None {
         let silent =

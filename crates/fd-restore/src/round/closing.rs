@@ -182,10 +182,13 @@ impl Round<'_> {
     }
 }
 
-/// The length of the restored data, if it differs from that in the attributes.
+/// The length of the restored data, if it differs from that in the attributes. What a plugin has
+/// saved without any data may have a size all the same.
 fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
-    let restored = if item.file_type == Some(FileType::Regular) { file.length()? } else { 0 };
-    (restored > 0 && item.stat.size > 0 && restored != item.stat.size).then_some(restored)
+    if item.file_type != Some(FileType::Regular) || item.stat.size <= 0 {
+        return None;
+    }
+    file.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo

@@ -133,15 +133,14 @@ fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     saved.stat.size = 100;
     let mut volume = Volume::new();
     volume.put(&saved).record(Stream::FILE_DATA, b"short");
-    // An empty result is not reported.
     volume.put(&Saved { name: b"/g".to_vec(), ..saved });
     let finished = place.job().run(&volume);
-    let text = format!(
-        "attribs.c:603 File size of restored file {} not correct. Original 100, restored 5.\n",
-        place.text("f")
-    );
-    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
-    assert_eq!(place.mode("f"), 0o100_644);
+    let texts = [("f", 5), ("g", 0)].map(|(name, restored)| {
+        let name = place.text(name);
+        format!("attribs.c:603 File size of restored file {name} not correct. Original 100, restored {restored}.\n")
+    });
+    assert_eq!(finished.told(), texts.each_ref().map(|text| (MessageType::Error, text.as_str())));
+    assert_eq!((place.mode("f"), place.mode("g")), (0o100_644, 0o100_644));
 }
 
 /// Returns the frames of a volume; one that is marked takes long, and the messages by then are
