@@ -166,6 +166,12 @@ impl OutputFile {
         fchmod(self.file()?, UNFINISHED.difference(Mode::S_ISVTX))
     }
 
+    /// A patch has broken off, so the file is not whole any more. If it is another user's, it stays
+    /// as it is; its error has been reported.
+    pub(crate) fn mark_unfinished(&self) {
+        let _not_ours = self.file().and_then(|file| fchmod(file, UNFINISHED));
+    }
+
     /// A device or fifo that does not block: a write waits until it accepts data or the job is
     /// cancelled.
     pub(crate) fn waiting(file: OwnedFd, cancel: &CancelToken) -> Self {

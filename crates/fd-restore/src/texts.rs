@@ -660,6 +660,11 @@ pub(crate) fn commands_of_volumes_are_off(command: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// A record would change a file whose data is not whole.
+pub(crate) fn belongs_to_unfinished(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" not restored: what it belongs to is not complete."])
+}
+
 /// The data of a file has not come to its end, and how much is missing is not known.
 pub(crate) fn unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" is not complete: its data broke off. The next restore replaces it."])

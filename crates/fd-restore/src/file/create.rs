@@ -16,7 +16,7 @@ use super::item::RestoreItem;
 use super::replace::{changes_what_exists, reason_to_skip};
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::may_be_read_back;
-use crate::output_file::{Identity, OutputFile, make_unfinished};
+use crate::output_file::{Identity, OutputFile, is_unfinished, make_unfinished};
 use crate::report::Report;
 use crate::texts::{self, NoData, Skip};
 use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
@@ -36,6 +36,8 @@ pub(crate) enum Created {
 
 /// Why a hard link could not be made.
 enum LinkError {
+    /// The data of the first name is not whole.
+    Unfinished,
     /// This symbolic link on the path of the first name must not be followed.
     Refused(Vec<u8>, LinkRefusal),
     Failed(Errno),
@@ -193,6 +195,9 @@ impl Creator<'_, '_> {
     fn make_room(&mut self, item: &RestoreItem, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
         let existing = self.existing(item, parent, name)?;
         self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
+        if changes_what_exists(item) && existing.is_some_and(|found| is_unfinished(&found, item.stat.mtime)) {
+            return self.refuse(&texts::belongs_to_unfinished(&item.output));
+        }
         let stays =
             item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo));
         if existing.is_none() || stays {
@@ -375,6 +380,7 @@ impl Creator<'_, '_> {
             // The name exists already, and only its attributes are needed.
             Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
             Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
+            Err(LinkError::Unfinished) => self.refuse(&texts::belongs_to_unfinished(&item.output)),
             Err(LinkError::Refused(link, why)) => self.refuse(&texts::link_refused(&item.output, &link, why)),
         }
     }
@@ -388,6 +394,10 @@ impl Creator<'_, '_> {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
             other => LinkError::Failed(other.errno()),
         })?;
+        let found = fstatat(&directory, first_name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
+        if is_unfinished(&found, item.stat.mtime) {
+            return Err(LinkError::Unfinished);
+        }
         let linked = self.here().and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
         linked.map_err(LinkError::Failed)
     }

@@ -117,6 +117,11 @@ impl RestoreItem {
         )
     }
 
+    /// Whether it is a patch of a regular file.
+    pub(crate) fn is_patch(&self) -> bool {
+        self.delta_seq > 0 && matches!(self.file_type, Some(FileType::Regular | FileType::EmptyFile))
+    }
+
     /// Whether its record is all that was saved of it, without data.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0

@@ -57,8 +57,9 @@ impl Round<'_> {
     pub(super) fn is_torn(&mut self) -> bool {
         match &mut self.current {
             Some(current) if current.digest.has_come() => false,
+            // How long a patch is, nothing tells.
             Some(Current { item, made: Made::Open(file), .. }) => {
-                file.is_new() && file.length() != Some(item.stat.size)
+                item.is_patch() || file.is_new() && file.length() != Some(item.stat.size)
             }
             _ => self.section.is_open(),
         }

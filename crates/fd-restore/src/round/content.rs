@@ -141,7 +141,12 @@ impl<'a> Round<'a> {
     pub(super) fn give_up(&mut self) {
         self.compare_now();
         self.report_wrong_digest();
-        drop(self.current.as_mut().and_then(|current| current.made.take_file()));
+        if let Some(current) = &mut self.current
+            && let Some(file) = current.made.take_file()
+            && current.item.is_patch()
+        {
+            file.mark_unfinished();
+        }
         if let Some(plugin) = self.section.plugin() {
             if self.report.is_fatal() {
                 plugin.cancel(&mut self.report);

@@ -2,10 +2,10 @@
 //! whole, or it is an error and stays private.
 
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
+use fd_records::{FileType, Replace, Stream};
 use fd_restore::End;
 
-use crate::volume::{Finished, Frame, Place, Saved, Volume};
+use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, let_it_be_old};
 
 /// The mode of a file that is not complete.
 const UNFINISHED: u32 = 0o101_600;
@@ -15,6 +15,11 @@ fn program(name: &str, size: i64) -> Saved {
     let mut saved = Saved::new(name, FileType::Regular, 0o104_755);
     saved.stat.size = size;
     saved
+}
+
+/// A record at an address.
+fn at(address: u64, data: &[u8]) -> Vec<u8> {
+    [&address.to_be_bytes()[..], data].concat()
 }
 
 /// One file as `put` makes it, between two good ones.
@@ -93,4 +98,68 @@ fn windows_data_that_ends_within_a_part_is_an_error() {
         assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
         assert_eq!(place.mode("f"), UNFINISHED);
     }
+}
+
+/// Puts a file that breaks off on the volume.
+fn put_torn(volume: &mut Volume, name: &str) {
+    let saved = Saved { data_stream: Stream::GZIP_DATA, ..program(name, 5) };
+    volume.put(&saved).record(Stream::GZIP_DATA, b"no zlib");
+}
+
+#[test]
+fn what_is_not_whole_gets_no_second_name_patch_or_update() {
+    let others = [
+        Saved { file_type: FileType::HardLink, link: b"/f".to_vec(), ..program("/other", 5) },
+        Saved { delta_seq: 1, ..program("/f", 5) },
+        Saved { stream: Stream::ATTRIBUTES_UPDATE, ..program("/f", 5) },
+    ];
+    for other in others {
+        let (place, finished) = between(|volume| {
+            put_torn(volume, "/f");
+            volume.put(&other);
+            if other.delta_seq > 0 {
+                volume.record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &at(4, b"X"));
+            }
+        });
+        let told = finished.told();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told.iter().all(|(kind, _)| *kind == MessageType::Error), "{told:?}");
+        assert!(told.iter().any(|(_, text)| text.ends_with("is not complete.\n")), "{told:?}");
+        assert_eq!((place.mode("f"), place.exists("other")), (UNFINISHED, false), "{told:?}");
+        assert_eq!(place.stat("f").len(), 0);
+        // So the next restore makes it anew in every mode.
+        let_it_be_old();
+        let mut volume = Volume::new();
+        volume.put(&program("/f", 5)).record(Stream::FILE_DATA, b"hello");
+        place.job_with(Replace::Never).run(&volume).assert_quiet();
+        assert_eq!((place.read("f"), place.mode("f")), (b"hello".to_vec(), 0o104_755));
+    }
+}
+
+#[test]
+fn a_file_that_is_complete_gets_them_also_with_the_mode_of_one_that_is_not() {
+    let place = Place::new();
+    let mut saved = Saved::new("/f", FileType::Regular, UNFINISHED);
+    saved.stat.size = 5;
+    let mut volume = Volume::new();
+    volume.put(&saved).record(Stream::FILE_DATA, b"hello");
+    let link = Saved { name: b"/link".to_vec(), file_type: FileType::HardLink, link: b"/f".to_vec(), ..saved.clone() };
+    let mut update = Saved { stream: Stream::ATTRIBUTES_UPDATE, ..saved };
+    update.stat.mode = 0o100_640;
+    volume.put(&link).put(&update);
+    place.job().run(&volume).assert_quiet();
+    assert_eq!((place.read("link"), place.mode("link")), (b"hello".to_vec(), 0o100_640));
+}
+
+#[test]
+fn a_patch_that_breaks_off_leaves_no_program() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.put(&program("/f", 10)).record(Stream::FILE_DATA, b"0123456789");
+    let stream = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
+    volume.put(&Saved { delta_seq: 1, ..program("/f", 10) }).record(stream, &at(2, b"XX")).record(stream, b"cut");
+    let finished = place.job().run(&volume);
+    assert_eq!(finished.only().0, MessageType::Error);
+    assert_eq!((place.read("f"), place.mode("f")), (b"01XX456789".to_vec(), UNFINISHED));
+    assert_ne!(std::os::unix::fs::MetadataExt::mtime(&place.stat("f")), MTIME);
 }
