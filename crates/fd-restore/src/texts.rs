@@ -558,6 +558,11 @@ pub(crate) fn record_of_another_file(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" may not be complete: a record of another file or backup came among its own."])
 }
 
+/// Data that follows something else than data of its kind.
+pub(crate) fn data_out_of_place(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" may not be complete: data of it came out of place."])
+}
+
 /// The parts that a Windows client saves end within one, or make no sense.
 pub(crate) fn windows_data_torn(path: &[u8]) -> Vec<u8> {
     join(&[b"Windows data of file ", path, b" is damaged, or its end is missing."])

@@ -24,7 +24,17 @@ impl<'a> Round<'a> {
             StreamClass::AttributesUpdate => self.section.is_open(),
             _ => self.previous == stream.kind(),
         };
-        if !follows || self.is_mere_update() {
+        if self.is_mere_update() {
+            return;
+        }
+        if !follows {
+            self.compare_now();
+            if self.is_complete() {
+                // It is of another file: behind its digest nothing of this one is missing.
+                self.close();
+            } else if self.is_open() {
+                self.out_of_place(texts::data_out_of_place);
+            }
             return;
         }
         let mut is_lost = false;

@@ -82,6 +82,25 @@ fn a_file_whose_digest_has_come_is_whole_whatever_follows() {
     assert_eq!((place.read("f"), place.mode("f")), (b"hello".to_vec(), 0o104_755));
 }
 
+#[test]
+fn data_that_stands_where_none_is_taken_is_an_error() {
+    for stream in [Stream::LINUX_ACCESS_ACL, Stream::LINUX_XATTR, Stream::FILE_EVENT, Stream::RESTORE_OBJECT] {
+        let (place, finished) = between(|volume| {
+            // It has the size of the first record: only the message tells.
+            volume.put(&program("/f", 3)).record(Stream::FILE_DATA, b"one").record(stream, b"");
+            volume.record(Stream::FILE_DATA, b"two");
+        });
+        let text = format!("File {} may not be complete: data of it came out of place.\n", place.text("f"));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()), "{stream}");
+        assert_eq!((place.read("f"), place.mode("f")), (b"one".to_vec(), UNFINISHED), "{stream}");
+    }
+    let (place, finished) = between(|volume| {
+        volume.put(&program("/f", 3)).record(Stream::FILE_DATA, b"one").record(Stream::SPARSE_DATA, &at(3, b"two"));
+    });
+    assert_eq!(finished.only().0, MessageType::Error);
+    assert_eq!((place.read("f"), place.mode("f")), (b"one".to_vec(), UNFINISHED));
+}
+
 /// Content of a part that says nothing is lost, and so is all behind a length that makes no sense.
 #[test]
 fn windows_data_that_ends_within_a_part_is_an_error() {
