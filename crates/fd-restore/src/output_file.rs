@@ -197,6 +197,11 @@ impl OutputFile {
         self.end.is_some()
     }
 
+    /// The end of what was written, if the job made it.
+    pub(crate) const fn end(&self) -> Option<u64> {
+        self.end
+    }
+
     /// Its descriptor; `None` if it is finished, and closed.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.file().ok().map(AsFd::as_fd)

@@ -568,6 +568,12 @@ pub(crate) fn windows_data_torn(path: &[u8]) -> Vec<u8> {
     join(&[b"Windows data of file ", path, b" is damaged, or its end is missing."])
 }
 
+/// Data that a record puts before the end of what is there, as no backup does.
+pub(crate) fn address_goes_back(path: &[u8], address: u64, end: u64) -> Vec<u8> {
+    let reason = format!(". ERR=address {address} is before byte {end}, which is written already");
+    join(&[b"Sparse data error on file ", path, reason.as_bytes()])
+}
+
 /// More ACLs and extended attributes than any file has.
 pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
     join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])

@@ -66,7 +66,10 @@ impl Destination<'_, '_, '_> {
     fn go_to(&mut self, address: u64) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
         match &mut self.sink {
-            Sink::File(file) => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
+            Sink::File(file) => match file.end().filter(|end| address < *end) {
+                Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
+                None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
+            },
             Sink::Plugin(plugin) => plugin.go_to(address, name, self.report),
         }
     }

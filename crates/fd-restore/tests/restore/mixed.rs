@@ -101,6 +101,39 @@ fn data_that_stands_where_none_is_taken_is_an_error() {
     assert_eq!((place.read("f"), place.mode("f")), (b"one".to_vec(), UNFINISHED));
 }
 
+#[test]
+fn addresses_of_sparse_data_never_go_back() {
+    for (first, second) in [(0, 0), (0, 4), (7, 0), (5, 9)] {
+        for stream in [Stream::SPARSE_DATA, Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number())] {
+            let (place, finished) = between(|volume| {
+                volume
+                    .put(&program("/f", 10))
+                    .record(stream, &at(first, b"hello"))
+                    .record(stream, &at(second, b"world"));
+            });
+            let end = first + 5;
+            let text = format!(
+                "Sparse data error on file {}. ERR=address {second} is before byte {end}, which is written already\n",
+                place.text("f")
+            );
+            assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+            assert_eq!(place.mode("f"), UNFINISHED);
+            assert!(place.read("f").ends_with(b"hello"));
+        }
+    }
+    // A patch may.
+    let (place, finished) = between(|volume| {
+        let stream = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
+        let mut saved = Saved::file("/f");
+        saved.stat.size = 5;
+        volume.put(&saved).record(Stream::FILE_DATA, b"hello");
+        saved.delta_seq = 1;
+        volume.put(&saved).record(stream, &at(3, b"X")).record(stream, &at(0, b"Y"));
+    });
+    finished.assert_quiet();
+    assert_eq!(place.read("f"), b"YelXo");
+}
+
 /// Content of a part that says nothing is lost, and so is all behind a length that makes no sense.
 #[test]
 fn windows_data_that_ends_within_a_part_is_an_error() {

@@ -491,7 +491,7 @@ fn sparse_and_compressed_data_comes_out_as_it_was() {
         (Stream::COMPRESSED_DATA, vec![lzo(first), lzo(second)]),
         (Stream::COMPRESSED_DATA, vec![zstd(first), zstd(second)]),
         (Stream::SPARSE_DATA, vec![address(0, first), address(65_536, second)]),
-        (Stream::SPARSE_GZIP_DATA, vec![address(65_536, &gzip(second)), address(0, &gzip(first))]),
+        (Stream::SPARSE_GZIP_DATA, vec![address(0, &gzip(first)), address(65_536, &gzip(second))]),
         (Stream::SPARSE_COMPRESSED_DATA, vec![address(0, &lzo(first)), address(65_536, &lzo(second))]),
         (
             Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()),
