@@ -671,6 +671,17 @@ pub(crate) fn commands_of_volumes_are_off(command: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// The first name of a hard link was kept, or is not restored, and means another file.
+pub(crate) fn name_of_another(path: &[u8], first: &[u8]) -> Vec<u8> {
+    join(&[
+        b"File ",
+        path,
+        b" is a name of ",
+        first,
+        b" now, which was there before this job and is not the file that was saved.",
+    ])
+}
+
 /// A record would change a file whose data is not whole.
 pub(crate) fn belongs_to_unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: what it belongs to is not complete."])

@@ -58,6 +58,8 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented { rows: "never link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
     Documented { rows: "ifolder fifo hard-link", found: LINKED_FIFO, text: KEPT },
     Documented { rows: "never fifo hard-link", found: LINKED_FIFO, text: KEPT },
+    Documented { rows: "ifolder dangling-link hard-link", found: &[WARNED], text: KEPT },
+    Documented { rows: "never dangling-link hard-link", found: &[WARNED], text: KEPT },
 ];
 
 const ATTRIBUTES: &str =
@@ -69,9 +71,10 @@ const KEPT_DIRECTORY: &str =
 const METADATA: &[&str] = &[": attributes {"];
 const REFUSED: &[&str] = &["acl_set_file error on file", "setxattr error on file"];
 const SUMMARY: &[&str] = &["acl errors while doing restore", "xattr errors while doing restore"];
-const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime"];
+const WARNED: &str = "hard-link/y is a name of @SRC";
+const LINKED_VICTIM: &[&str] = &["victim: mtime", "victim: atime", WARNED];
 const LINKED_FIFO: &[&str] =
-    &["x: mode", "x: owner", "x: mtime", "x: atime", "y: mode", "y: owner", "y: mtime", "y: atime"];
+    &["x: mode", "x: owner", "x: mtime", "x: atime", "y: mode", "y: owner", "y: mtime", "y: atime", WARNED];
 
 /// The one for a row.
 pub(crate) fn of_row(name: &str) -> Option<&'static Documented> {

@@ -2,7 +2,7 @@
 //! it is (reference 05 §6).
 
 use std::fs::File;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_special, pin};
@@ -376,7 +376,12 @@ impl Creator<'_, '_> {
     fn hard_link(&mut self, item: &RestoreItem, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
         self.directories.note_modification();
         match ready.map_err(LinkError::Failed).and_then(|()| self.link(item, name)) {
-            Ok(()) => Ok(Created::Made),
+            Ok(is_another) => {
+                if is_another {
+                    self.report.now(MessageType::Warning, &texts::name_of_another(&item.output, &item.link.text));
+                }
+                Ok(Created::Made)
+            }
             // The name exists already, and only its attributes are needed.
             Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
             Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
@@ -385,8 +390,9 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Makes a hard link to a file that was restored before.
-    fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<(), LinkError> {
+    /// Makes a hard link to a file that was restored before. Returns whether it is another one, which
+    /// was there before the job.
+    fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
@@ -398,8 +404,12 @@ impl Creator<'_, '_> {
         if is_unfinished(&found, item.stat.mtime) {
             return Err(LinkError::Unfinished);
         }
+        let is_another = (found.st_size, found.st_mtime) != (item.stat.size, item.stat.mtime)
+            && pin(directory.as_fd(), first_name)
+                .and_then(|first| self.directories.is_old(&File::from(first)))
+                .unwrap_or(false);
         let linked = self.here().and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
-        linked.map_err(LinkError::Failed)
+        linked.map(|()| is_another).map_err(LinkError::Failed)
     }
 
     /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon,

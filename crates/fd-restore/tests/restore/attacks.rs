@@ -433,7 +433,10 @@ fn an_object_that_others_can_replace_is_checked_before_its_attributes_are_set() 
     greedy.stat.uid = 4711;
     greedy.stat.mode = 0o104_777;
     volume.put(&greedy);
-    job_below(&place.text("w")).run(&volume).assert_quiet();
+    let_it_be_old();
+    let finished = job_below(&place.text("w")).run(&volume);
+    let (kind, text) = finished.only();
+    assert!(kind == MessageType::Warning && text.contains("w/other now, which was there before this job"), "{text}");
     for (name, mode) in [("w/fifo", 0o010_640), ("w/l", 0o120_777)] {
         let found = place.stat(name);
         assert_eq!((found.uid(), found.gid(), found.mode(), found.mtime()), (1001, 1002, mode, MTIME), "{name}");

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use fd_messages::MessageType;
 use fd_records::{FileType, Replace, Stream};
 
-use crate::volume::{MTIME, Place, Saved, Volume};
+use crate::volume::{MTIME, Place, Saved, Volume, let_it_be_old};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
 
@@ -180,7 +180,14 @@ fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
         (saved.stat.mode, saved.stat.size) = (0o104_755, 3);
     }
     volume.put(&first).record(Stream::FILE_DATA, b"new").put(&later);
-    let _told = place.job_with(Replace::Never).run(&volume);
+    let_it_be_old();
+    let finished = place.job_with(Replace::Never).run(&volume);
+    let text = format!(
+        "File {} is a name of {} now, which was there before this job and is not the file that was saved.\n",
+        place.text("h"),
+        place.text("f")
+    );
+    assert!(finished.told().contains(&(MessageType::Warning, text.as_str())), "{:?}", finished.told());
     let after = place.stat("f");
     assert_eq!((after.mode(), after.mtime()), (before.mode(), before.mtime()));
     assert_eq!((place.read("h"), place.stat("h").ino()), (b"kept".to_vec(), before.ino()));
