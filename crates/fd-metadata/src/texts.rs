@@ -113,6 +113,12 @@ pub(crate) fn xattr_set(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
     on_part(b"bxattr_linux.c:298 setxattr error on file", path, &attribute(name), &error_text(errno as i32))
 }
 
+/// A record whose rest makes no sense. The stock daemon says nothing.
+pub(crate) fn xattrs_damaged(path: &[u8], left: usize) -> Vec<u8> {
+    let rest = format!("\" are damaged: the last {left} bytes of their record are left out\n");
+    [b"Extended attributes of file \"", path, rest.as_bytes()].concat()
+}
+
 /// An attribute that this file can't have is in the record. The stock daemon says nothing.
 pub(crate) fn xattr_unsupported(path: &[u8], name: &[u8]) -> Vec<u8> {
     on_part(b"setxattr error on file", path, &attribute(name), "Not supported here")

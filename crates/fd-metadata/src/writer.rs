@@ -209,9 +209,10 @@ fn reduce_mode(target: &Target<'_>, path: &[u8], acl: &Acl, warnings: &mut Warni
     }
 }
 
-/// Sets the extended attributes of one record, each for itself.
+/// Sets the extended attributes of one record, each for itself, as far as it makes sense.
 fn set_xattrs(target: &Target<'_>, path: &[u8], record: &[u8], warnings: &mut Warnings<'_>) {
-    for attribute in xattr::entries(record) {
+    let mut attributes = xattr::entries(record);
+    for attribute in attributes.by_ref() {
         match target.set_xattr(attribute.name, attribute.value) {
             Ok(()) => {}
             Err(Errno::ENOTSUP) => {
@@ -219,5 +220,9 @@ fn set_xattrs(target: &Target<'_>, path: &[u8], record: &[u8], warnings: &mut Wa
             }
             Err(errno) => warnings.add(errno, || texts::xattr_set(path, attribute.name, errno)),
         }
+    }
+    let left = attributes.unread();
+    if record.iter().rev().take(left).any(|byte| *byte != 0) {
+        warnings.add(Errno::EINVAL, || texts::xattrs_damaged(path, left));
     }
 }

@@ -32,8 +32,8 @@ fn push_counted(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes.get(..length as usize).unwrap_or(bytes));
 }
 
-/// The attributes of a record. Damage ends them silently, as in the reference (05 §10); the
-/// attributes before it are returned.
+/// The attributes of a record. Damage ends them, as in the reference (05 §10); those before it are
+/// returned, and [`Entries::unread`] tells.
 pub fn entries(record: &[u8]) -> Entries<'_> {
     Entries { rest: record }
 }

@@ -181,6 +181,23 @@ fn what_is_kept_gets_no_metadata() {
 }
 
 #[test]
+fn attributes_behind_damage_are_missed_with_a_warning() {
+    let place = Place::new();
+    for damaged in [&xattr("user.two", b"22")[..10], &xattr("user.t\0wo", b"2"), &xattr("", b"2"), b"?"] {
+        let left = damaged.len();
+        let mut volume = Volume::new();
+        volume.file("/f", b"x").record(Stream::LINUX_XATTR, damaged);
+        let finished = place.job().run(&volume);
+        let text = format!(
+            "Extended attributes of file \"{}\" are damaged: the last {left} bytes of their record are left out\n",
+            place.text("f")
+        );
+        let sum = "Encountered 1 xattr errors while doing restore\n";
+        assert_eq!(finished.told(), [(MessageType::Warning, text.as_str()), (MessageType::Warning, sum)]);
+    }
+}
+
+#[test]
 fn links_get_attributes() {
     let place = Place::new();
     if !works(&place) || !is_root() {
@@ -349,7 +366,7 @@ fn held_metadata_of_one_file_is_bounded_in_bytes() {
     };
     let padded = |name: &str, length: usize| {
         let mut record = xattr(name, b"1");
-        // What follows the last attribute is ignored.
+        // Zeros behind the last attribute are ignored.
         record.resize(length, 0);
         record
     };
