@@ -242,7 +242,9 @@ impl Target<'_> {
 
     /// The set-id bits that would stand for the wrong owner.
     fn misplaced_bits(&self, stat: &Stat, owner: Option<Errno>) -> u32 {
-        if owner.is_none() || stat.mode & (SET_USER | SET_GROUP) == 0 {
+        // The system takes the last number for "leave it as it is".
+        let is_set = owner.is_none() && stat.uid != u32::MAX && stat.gid != u32::MAX;
+        if is_set || stat.mode & (SET_USER | SET_GROUP) == 0 {
             return 0;
         }
         let Ok(now) = self.stat() else { return SET_USER | SET_GROUP };

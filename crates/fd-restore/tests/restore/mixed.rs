@@ -5,7 +5,7 @@ use fd_messages::MessageType;
 use fd_records::{FileType, Replace, Stream};
 use fd_restore::End;
 
-use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, let_it_be_old};
+use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, let_it_be_old, my_ids};
 
 /// The mode of a file that is not complete.
 const UNFINISHED: u32 = 0o101_600;
@@ -214,4 +214,18 @@ fn a_patch_that_breaks_off_leaves_no_program() {
     assert_eq!(finished.only().0, MessageType::Error);
     assert_eq!((place.read("f"), place.mode("f")), (b"01XX456789".to_vec(), UNFINISHED));
     assert_ne!(std::os::unix::fs::MetadataExt::mtime(&place.stat("f")), MTIME);
+}
+
+#[test]
+fn an_owner_that_no_system_has_makes_no_program_of_ours() {
+    let (user, group) = my_ids();
+    for (uid, gid, mode) in [(u32::MAX, group, 0o102_755), (user, u32::MAX, 0o104_755), (u32::MAX, u32::MAX, 0o100_755)]
+    {
+        let (place, _finished) = between(|volume| {
+            let mut saved = Saved::new("/f", FileType::Regular, 0o106_755);
+            (saved.stat.uid, saved.stat.gid, saved.stat.size) = (uid, gid, 5);
+            volume.put(&saved).record(Stream::FILE_DATA, b"hello");
+        });
+        assert_eq!(place.mode("f"), mode, "{uid} {gid}");
+    }
 }
