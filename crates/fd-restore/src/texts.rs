@@ -563,6 +563,11 @@ pub(crate) fn data_out_of_place(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" may not be complete: data of it came out of place."])
 }
 
+/// Data behind the digest of its file.
+pub(crate) fn data_not_compared(name: &[u8]) -> Vec<u8> {
+    join(&[b"Data of ", name, b" came out of place: it is not compared."])
+}
+
 /// The parts that a Windows client saves end within one, or make no sense.
 pub(crate) fn windows_data_torn(path: &[u8]) -> Vec<u8> {
     join(&[b"Windows data of file ", path, b" is damaged, or its end is missing."])

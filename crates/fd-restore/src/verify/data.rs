@@ -7,7 +7,7 @@
 
 use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, PacketSink};
-use fd_records::{AttributesRecord, FileType, Stream, StreamClass, digest_text};
+use fd_records::{AttributesRecord, FileType, PluginName, Stream, StreamClass, digest_text};
 
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
@@ -57,6 +57,7 @@ pub fn data(
         told: Told::default(),
         differs: false,
         damaged: false,
+        is_of_plugin: false,
         scan: Scan::new(job.plugins),
     };
     if checks.unsigned {
@@ -89,6 +90,7 @@ struct CurrentFile {
     size: u64,
     has_data: bool,
     is_encrypted: bool,
+    is_of_plugin: bool,
     win32: Win32Stream,
     /// The digest of the data in base 64, once it is complete.
     computed: Option<Vec<u8>>,
@@ -127,6 +129,8 @@ struct Verify<'a, 'c> {
     differs: bool,
     /// An attribute record could not be read.
     damaged: bool,
+    /// A plugin has saved the files that come.
+    is_of_plugin: bool,
     scan: Scan<'a>,
 }
 
@@ -165,6 +169,9 @@ impl Verify<'_, '_> {
             StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
             StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
             StreamClass::Digest(_) => return self.digest(stream, record),
+            StreamClass::PluginName => {
+                self.is_of_plugin = matches!(PluginName::parse(record), Some(PluginName::Start { .. }));
+            }
             // Objects of plugins have no data to compare, but they count.
             StreamClass::RestoreObject | StreamClass::PluginObject => {
                 self.progress.add_file();
@@ -196,6 +203,7 @@ impl Verify<'_, '_> {
             size: 0,
             has_data: false,
             is_encrypted: false,
+            is_of_plugin: self.is_of_plugin,
             win32: Win32Stream::default(),
             computed: None,
             stage: Stage::Open,
@@ -221,6 +229,12 @@ impl Verify<'_, '_> {
             return Ok(());
         };
         self.progress.add_read_bytes(record.len() as u64);
+        if file.stage != Stage::Open {
+            self.report.now(MessageType::Info, &texts::data_not_compared(&file.name));
+            self.differs = true;
+            self.file = None;
+            return Ok(());
+        }
         let layout = stream.layout();
         let unpacked = self.unpacker.unpack(layout, record).map_err(|error| {
             let text = match error {
@@ -282,7 +296,9 @@ impl Verify<'_, '_> {
     fn finish(&mut self) {
         let Some(file) = self.file.as_mut().filter(|file| file.stage == Stage::Open) else { return };
         file.stage = Stage::Finished;
-        let size_matters = self.checks.size && file.has_data && file.file_type == Some(FileType::Regular);
+        // What a plugin has saved without any data may have a size all the same.
+        let has_size = file.has_data || !file.is_encrypted && !file.is_of_plugin;
+        let size_matters = self.checks.size && has_size && file.file_type == Some(FileType::Regular);
         if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {
             let text = texts::size_differs(&file.name, file.size, file.recorded_size);
             self.report.now(MessageType::Info, &text);

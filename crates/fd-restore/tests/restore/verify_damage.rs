@@ -165,3 +165,32 @@ fn a_record_that_unpacks_to_too_much_ends_the_verify_with_a_message() {
     assert_eq!(told.outcome.as_ref().unwrap_err(), &VerifyError::Data("/bomb".to_owned()));
     assert!(told.findings()[0].1.starts_with("Uncompression error on file /bomb. ERR="), "{:?}", told.findings());
 }
+
+/// It is what a verify of data is for.
+#[test]
+fn a_file_of_which_no_data_comes_differs() {
+    let mut saved = Saved::file("/f");
+    saved.stat.size = 5;
+    let mut volume = Volume::new();
+    volume.put(&saved).file("/after", b"good");
+    let verified = verify_data(&volume, MD5, None);
+    let text = "   st_size  differs on \"/f\". Vol: 0 File: 5\n";
+    assert_eq!((verified.findings(), verified.differs()), (vec![(MessageType::Info, text)], true));
+    // What a plugin has saved may have no data, links and encrypted files have none to compare.
+    let mut volume = Volume::new();
+    volume.record(Stream::PLUGIN_NAME, b"1 1 1 tp:x\0").put(&saved).record(Stream::PLUGIN_NAME, b"1 0");
+    saved.file_type = FileType::HardLink;
+    volume.put(&saved);
+    assert!(!verify_data(&volume, MD5, None).differs());
+}
+
+#[test]
+fn data_behind_its_digest_differs_and_is_not_taken_for_the_next_file() {
+    let mut volume = Volume::new();
+    volume.file("/f", b"one").record(Stream::MD5, &md5(b"one")).record(Stream::FILE_DATA, b"two");
+    volume.record(Stream::FILE_DATA, b"three");
+    volume.file("/after", b"good").record(Stream::MD5, &md5(b"good"));
+    let verified = verify_data(&volume, MD5, None);
+    let text = "Data of /f came out of place: it is not compared.\n";
+    assert_eq!((verified.findings(), verified.differs()), (vec![(MessageType::Info, text)], true));
+}
