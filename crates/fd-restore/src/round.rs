@@ -184,6 +184,7 @@ impl Round<'_> {
             class if self.section.is_refused() && class != StreamClass::PluginName => {}
             _ if stream == STRAY => self.out_of_place(texts::record_of_another_file),
             StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
+            StreamClass::Data(_) if !self.is_in_place(stream) => self.data_out_of_place(),
             StreamClass::Data(_) => self.data(stream, record),
             StreamClass::SessionData => self.session_data(record),
             StreamClass::SignedDigest => self.signature(record),

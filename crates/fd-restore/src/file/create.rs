@@ -390,8 +390,8 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Makes a hard link to a file that was restored before. Returns whether it is another one, which
-    /// was there before the job.
+    /// Makes a hard link to a file that was restored before. Returns whether it is another one,
+    /// which was there before the job.
     fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;

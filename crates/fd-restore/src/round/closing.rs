@@ -4,7 +4,7 @@
 use fd_crypto::pki::Signature;
 use fd_messages::MessageType;
 use fd_metadata::Target;
-use fd_records::{DigestKind, FileType};
+use fd_records::{DigestKind, FileType, Stream};
 
 use super::held::{Current, DigestRecord, Round};
 use super::made::Made;
@@ -75,8 +75,24 @@ impl Round<'_> {
         self.report.now(MessageType::Error, &text);
     }
 
-    /// A record came that shows, as `text` says, that others of the current file are missing. Of one
-    /// whose digest has come nothing is. What else comes of it is not restored.
+    /// Data came that follows no data of its kind.
+    pub(super) fn data_out_of_place(&mut self) {
+        self.compare_now();
+        if self.is_complete() {
+            // It is of another file: behind its digest nothing of this one is missing.
+            self.close();
+        } else if self.is_open() || self.is_behind_plugin() {
+            self.out_of_place(texts::data_out_of_place);
+        }
+    }
+
+    /// Whether the records of a plugin have just ended, the last of which was a file's.
+    fn is_behind_plugin(&self) -> bool {
+        self.previous == Stream::PLUGIN_NAME && self.current.as_ref().is_some_and(|current| current.item.is_of_plugin)
+    }
+
+    /// A record came that shows, as `text` says, that others of the current file are missing. Of
+    /// one whose digest has come nothing is. What else comes of it is not restored.
     pub(super) fn out_of_place(&mut self, text: fn(&[u8]) -> Vec<u8>) {
         self.compare_now();
         let has_error = self.current.as_ref().is_some_and(|current| matches!(current.digest, DigestRecord::Wrong(_)));

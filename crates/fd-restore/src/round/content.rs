@@ -15,26 +15,20 @@ use crate::plugins::Section;
 use crate::texts;
 
 impl<'a> Round<'a> {
+    /// Whether data of this stream is taken behind the record before.
+    pub(super) fn is_in_place(&self, stream: Stream) -> bool {
+        match self.previous.class() {
+            StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
+            // The stock daemon drops the first record, which only a plugin can have saved.
+            StreamClass::AttributesUpdate => self.section.is_open() || self.is_mere_update(),
+            _ => self.previous == stream.kind() || self.is_mere_update(),
+        }
+    }
+
     /// A data record (reference 05 §3.4).
     pub(super) fn data(&mut self, stream: Stream, record: &[u8]) {
         self.report_data_of_update();
-        let follows = match self.previous.class() {
-            StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
-            // The stock daemon drops the first record, which only a plugin can have saved.
-            StreamClass::AttributesUpdate => self.section.is_open(),
-            _ => self.previous == stream.kind(),
-        };
         if self.is_mere_update() {
-            return;
-        }
-        if !follows {
-            self.compare_now();
-            if self.is_complete() {
-                // It is of another file: behind its digest nothing of this one is missing.
-                self.close();
-            } else if self.is_open() {
-                self.out_of_place(texts::data_out_of_place);
-            }
             return;
         }
         let mut is_lost = false;

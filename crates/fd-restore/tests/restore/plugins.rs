@@ -503,6 +503,18 @@ fn a_second_file_between_the_same_records_is_fatal() {
     assert!(ended_by_plugin(&restored));
 }
 
+/// A plugin's file may have any size: nothing else tells that half a dump is not the whole.
+#[test]
+fn data_behind_the_end_of_a_plugins_files_is_missed_with_an_error() {
+    let mut volume = Volume::new();
+    volume.start(COMMAND).put(&plugin_file("/@tp/file")).record(Stream::FILE_DATA, b"hel").stop();
+    volume.record(Stream::FILE_DATA, b"lo").record(Stream::FILE_DATA, b"!").of_plugin(&plugin_file("/@tp/after"));
+    let restored = restore(Answers::default(), &volume);
+    let text = "File /@tp/file may not be complete: data of it came out of place.\n";
+    assert_eq!(restored.told(), [(MessageType::Error, text.to_owned())]);
+    assert_eq!(restored.noted.data, b"helhello");
+}
+
 #[test]
 fn a_restore_that_ends_in_a_file_does_not_look_like_its_end() {
     let damaged = Frame::Data(b"rechdr x".to_vec());
