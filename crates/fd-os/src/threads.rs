@@ -57,8 +57,6 @@ struct Running {
     places: &'static Places,
 }
 
-impl Running {}
-
 /// Notes the end of a thread, also if it panics, or could not be started.
 struct Ending(Arc<Running>);
 

@@ -1,4 +1,4 @@
-//! A lock with the interface of `fd_os::lock`.
+//! A lock with what the models need of the interface of `fd_os::lock`.
 
 use std::sync::{PoisonError, TryLockError};
 
@@ -26,15 +26,5 @@ impl<T> Mutex<T> {
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
-    }
-
-    /// The value, which no other thread can have.
-    pub fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The value.
-    pub fn into_inner(self) -> T {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
