@@ -114,10 +114,11 @@ impl OutputFile {
         Self::with(Content::Open(File::from(file)))
     }
 
-    /// A new file that has been written already, by these same writes in their order, and has its
-    /// attributes but for these. `file`: it is still open, or was closed with this error.
-    pub(crate) fn finished(file: Result<File, Option<Errno>>, failures: AttributeFailures) -> Self {
-        Self { end: Some(0), ..Self::with(Content::Finished { file, failures }) }
+    /// A new file that has all of its data, `length` bytes, and its attributes but for these.
+    /// `file`: it is still open, or was closed with this error.
+    pub(crate) fn finished(file: Result<File, Option<Errno>>, failures: AttributeFailures, length: u64) -> Self {
+        let content = Content::Finished { file, failures };
+        Self { address: length, written: length, end: Some(length), ..Self::with(content) }
     }
 
     fn with(content: Content) -> Self {
@@ -229,11 +230,7 @@ impl OutputFile {
         self.writes += 1;
         let mut rest = data;
         while !rest.is_empty() {
-            let written = match &mut self.content {
-                Content::Open(file) => file.write(rest),
-                Content::Finished { .. } => Ok(rest.len()),
-            };
-            match written {
+            match self.file().map_err(std::io::Error::from).and_then(|mut file| file.write(rest)) {
                 Ok(count) if count > 0 => {
                     rest = rest.get(count..).unwrap_or_default();
                     self.written += count as u64;

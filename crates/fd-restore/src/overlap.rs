@@ -14,11 +14,15 @@
 //! about links, and they make only what does not exist. Directories are made by the job's thread,
 //! before the run's files.
 
+mod decode;
 mod pace;
+mod planner;
 mod run_of_files;
 mod task;
 mod writers;
 
+pub(crate) use decode::FileData;
 pub(crate) use pace::Pace;
+pub(crate) use planner::FileOfRun;
 pub(crate) use run_of_files::{RunOfFiles, Turn, leave};
 pub(crate) use writers::Writers;

@@ -16,16 +16,17 @@ use core::ops::ControlFlow;
 use std::time::Duration;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
-use fd_records::{Stream, StreamClass};
+use fd_records::{RecordHeader, StreamClass};
 
 pub use self::state::RestoreState;
 
-use self::held::{Making, Round, SaidOnce};
-use crate::overlap::{RunOfFiles, Turn, leave};
+use self::held::{Making, Place, Round, SaidOnce};
+use crate::output_file::OutputFile;
+use crate::overlap::{FileOfRun, RunOfFiles, Turn, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::Section;
 use crate::report::{QueuedMessage, Report};
-use crate::stream::{End, Lookahead, Next, RecordSource, STRAY, SequenceError};
+use crate::stream::{End, Lookahead, Next, RecordSource, Seen, SequenceError};
 use crate::texts;
 
 /// How long the next record may take before deferred digests are made meanwhile.
@@ -72,7 +73,7 @@ pub fn run(
         state,
         current: None,
         section: Section::Outside,
-        previous: Stream::NONE,
+        place: Place::new(),
         making: Making::new(plan.writing_depth),
         said_once: SaidOnce::default(),
     };
@@ -99,11 +100,9 @@ impl Round<'_> {
             self.make_digests(records);
             match records.next() {
                 Ok(Next::Record(header, record)) => {
-                    let stream = header.stream;
                     let begun = self.making.pace.begin();
-                    let goes_on = self.record(stream, record);
-                    self.making.pace.end(begun, stream.class() == StreamClass::Attributes);
-                    self.previous = stream.kind();
+                    let goes_on = self.record(header, record);
+                    self.making.pace.end(begun, header.stream.class() == StreamClass::Attributes);
                     if goes_on.is_break() || self.report.is_fatal() {
                         self.give_up_early();
                         return Err(SequenceError::Plugin);
@@ -136,13 +135,14 @@ impl Round<'_> {
 
     /// Restores a run of small files, which are made at the same time. `false`: none begins here.
     fn run_of_files(&mut self, records: &mut Lookahead<'_>) -> bool {
-        let begins = records.look(0, PATIENCE).is_some_and(|(stream, _)| stream.class() == StreamClass::Attributes);
+        let begins =
+            records.look(0, PATIENCE).is_some_and(|(header, _)| header.stream.class() == StreamClass::Attributes);
         if !begins || !matches!(self.section, Section::Outside) {
             return false;
         }
         // As the attribute record would do: nothing of the file before is open any more.
         self.close();
-        let Making { pace, writers, failed_parent, .. } = &mut self.making;
+        let Making { pace, writers, failed_parent } = &mut self.making;
         let (most, depth) = pace.run();
         let by = (writers, most, depth);
         let directories = &mut self.state.directories;
@@ -150,27 +150,13 @@ impl Round<'_> {
         let Some(mut run) = run else { return false };
         let (files, made) = run.count();
         let mut left = Vec::new();
-        while let Some(Turn { records: count, item, file }) = run.next() {
+        while let Some(turn) = run.next() {
             // What was made before a cancel counts, and nothing more is made.
-            let is_finished = file.as_ref().is_some_and(|file| {
-                file.attributes().is_some() && (file.descriptor().is_none() || !self.making.writers.is_given_up())
-            });
-            let is_skipped = self.cancel.is_cancelled() && !is_finished || self.cancel.is_abandoned();
-            if is_skipped {
-                left.extend(file);
-            } else {
-                self.making.before = item.map(|item| (item, file));
-            }
-            for _ in 0..count {
-                let Some((stream, record)) = records.take() else { break };
-                if !is_skipped {
-                    self.make_digests(records);
-                    let goes_on = self.record(stream, &record);
-                    self.previous = stream.kind();
-                    if goes_on.is_break() {
-                        return true;
-                    }
-                }
+            match turn {
+                Turn::File(_, made) if !self.goes_on_with(made.as_ref()) => left.extend(made),
+                Turn::File(file, made) => self.turn_of_file(*file, made, records),
+                Turn::Directory(_) if self.cancel.is_cancelled() => {}
+                Turn::Directory(of_directory) => self.seen(of_directory, records),
             }
         }
         leave(left);
@@ -178,11 +164,53 @@ impl Round<'_> {
         true
     }
 
+    /// Whether a file of a run is restored: of a canceled job, if it is finished, and closing it
+    /// can't hang.
+    fn goes_on_with(&self, made: Option<&OutputFile>) -> bool {
+        let is_finished = made.is_some_and(|file| {
+            file.attributes().is_some() && (file.descriptor().is_none() || !self.making.writers.is_given_up())
+        });
+        !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_cancelled())
+    }
+
+    /// Restores a file of a run, as its records would.
+    fn turn_of_file(&mut self, file: FileOfRun, made: Option<OutputFile>, records: &mut Lookahead<'_>) {
+        let FileOfRun { header, item, data, rest } = file;
+        self.make_digests(records);
+        self.close();
+        self.place.had(header);
+        let digest = rest.iter().find_map(|(header, _)| match header.stream.class() {
+            StreamClass::Digest(kind) => Some(kind),
+            _ => None,
+        });
+        if self.plan.check_digests
+            && let Some(kind) = digest
+        {
+            self.state.digest.expect_record(kind);
+        }
+        self.file_of_run(item, made);
+        self.data_of_run(&data);
+        self.seen(rest, records);
+    }
+
+    /// Takes records of a run, none of which ends a restore.
+    fn seen(&mut self, seen: Vec<Seen>, records: &mut Lookahead<'_>) {
+        for (header, record) in seen {
+            self.make_digests(records);
+            if self.record(header, &record).is_break() {
+                return;
+            }
+        }
+    }
+
     /// Takes one record (reference 05 §3.2). A plugin may end the restore.
-    fn record(&mut self, stream: Stream, record: &[u8]) -> ControlFlow<()> {
+    fn record(&mut self, header: RecordHeader, record: &[u8]) -> ControlFlow<()> {
+        let stream = header.stream;
+        let is_stray = self.place.is_stray(&header);
+        let mut goes_on = ControlFlow::Continue(());
         match stream.class() {
             class if self.section.is_refused() && class != StreamClass::PluginName => {}
-            _ if stream == STRAY => self.out_of_place(texts::record_of_another_file),
+            _ if is_stray => self.out_of_place(texts::record_of_another_file),
             StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(stream, record),
             StreamClass::Data(_) if !self.is_in_place(stream) => self.data_out_of_place(),
             StreamClass::Data(_) => self.data(stream, record),
@@ -193,7 +221,7 @@ impl Round<'_> {
             StreamClass::Metadata(kind) => self.metadata(kind, stream, record),
             StreamClass::Digest(kind) => self.digest(kind, record),
             StreamClass::PluginName => self.plugin_name(record),
-            StreamClass::PluginMetadata => return self.plugin_metadata(record),
+            StreamClass::PluginMetadata => goes_on = self.plugin_metadata(record),
             StreamClass::PluginXacl(kind) => self.plugin_xacl(kind, stream, record),
             StreamClass::RestoreObject | StreamClass::Ignored => {}
             StreamClass::PluginData | StreamClass::PluginObject | StreamClass::Unknown => {
@@ -201,7 +229,8 @@ impl Round<'_> {
                 self.report.now(MessageType::Warning, &texts::unexpected_stream(stream));
             }
         }
-        ControlFlow::Continue(())
+        self.place.had(header);
+        goes_on
     }
 
     /// Makes deferred digests, once there are enough of them, or while the source is slow.

@@ -10,7 +10,7 @@ mod win32;
 pub use records::{End, SequenceError};
 pub use source::{RecordSource, SourceError};
 
-pub(crate) use lookahead::{Lookahead, STRAY};
+pub(crate) use lookahead::{Lookahead, Seen};
 pub(crate) use records::{Next, next_record};
 pub(crate) use unpack::{UnpackError, Unpacker};
 pub(crate) use win32::Win32Stream;

@@ -36,6 +36,13 @@ pub struct RecordHeader {
 pub struct RecordHeaderError;
 
 impl RecordHeader {
+    /// Whether the other record is of the same file of the same backup.
+    pub const fn is_of_file_of(&self, other: &Self) -> bool {
+        self.vol_session_id == other.vol_session_id
+            && self.vol_session_time == other.vol_session_time
+            && self.file_index == other.file_index
+    }
+
     /// Reads `rechdr <VolSessionId> <VolSessionTime> <FileIndex> <Stream> <Size>` as tolerantly as
     /// the reference: only the word is required, a missing number counts as 0.
     pub fn parse(text: &[u8]) -> Result<Self, RecordHeaderError> {

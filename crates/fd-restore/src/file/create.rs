@@ -54,8 +54,6 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) cancel: &'a CancelToken,
     /// The parent of the last object that was no directory, if it could not be made.
     pub(crate) failed_parent: &'a mut Option<OutputPath>,
-    /// The object, if it is a new file that was made already, in a directory that is there.
-    pub(crate) made_before: Option<OutputFile>,
 }
 
 impl Creator<'_, '_> {
@@ -171,10 +169,6 @@ impl Creator<'_, '_> {
             && item.delta_seq == 0
             && !item.is_update
             && !item.output.ends_with(b"/");
-        if is_new_file && let Some(file) = self.made_before.take() {
-            *self.failed_parent = None;
-            return Ok(Created::Open(file));
-        }
         if !is_new_file {
             self.make_room(item, path, &parent, name)?;
         }

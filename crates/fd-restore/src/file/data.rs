@@ -74,6 +74,20 @@ impl Destination<'_, '_, '_> {
         }
     }
 
+    /// Takes the next bytes of a file as they are. `is_written`: they are in it already.
+    pub(crate) fn take(&mut self, data: &[u8], is_written: bool) -> Result<(), DataLost> {
+        self.digest.update(data, true, self.sink.file());
+        let written = if is_written { Ok(()) } else { self.write(data, texts::write_failed) };
+        self.count(data, written)
+    }
+
+    /// Counts what was written, or reports why it can't be.
+    fn count(&mut self, data: &[u8], written: Result<(), Option<Vec<u8>>>) -> Result<(), DataLost> {
+        written.map_err(|text| self.lose(text.as_deref()))?;
+        self.progress.add_job_bytes(data.len() as u64);
+        Ok(())
+    }
+
     /// Reports why data can't be written.
     fn lose(&mut self, text: Option<&[u8]>) -> DataLost {
         if let Some(text) = text {
@@ -162,9 +176,7 @@ impl DataPath {
         to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.sink.file());
         let written =
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
-        written.map_err(|text| to.lose(text.as_deref()))?;
-        to.progress.add_job_bytes(data.len() as u64);
-        Ok(())
+        to.count(data, written)
     }
 }
 

@@ -12,6 +12,7 @@ use nix::fcntl::OFlag;
 use nix::sys::stat::fstat;
 use nix::unistd::close;
 
+use super::decode::FileData;
 use crate::output_file::{Identity, OutputFile, make_unfinished};
 
 /// A new file with all of its data.
@@ -21,7 +22,7 @@ pub(crate) struct Task {
     pub(crate) directory: Arc<OwnedFd>,
     /// Its name there.
     pub(crate) name: Vec<u8>,
-    pub(crate) data: Vec<u8>,
+    pub(crate) data: Arc<FileData>,
     pub(crate) stat: Stat,
     /// Whether it has metadata, for which it stays open.
     pub(crate) stays_open: bool,
@@ -50,7 +51,7 @@ impl Task {
         };
         // Without one nothing is known of it, but that it is there and empty.
         let identity = fstat(&file).ok().as_ref().map(Identity::of);
-        if file.write_all(&self.data).is_err() {
+        if file.write_all(self.data.all()).is_err() {
             // The job's thread writes it again, from the beginning.
             let _length = file.set_len(0);
             let _start = file.rewind();
@@ -58,7 +59,7 @@ impl Task {
         }
         let failures = self.set_attributes(&file, usual);
         let file = if self.stays_open { Ok(file) } else { Err(close(file).err()) };
-        Answer::Made(OutputFile::finished(file, failures).known_as(identity))
+        Answer::Made(OutputFile::finished(file, failures, self.data.all().len() as u64).known_as(identity))
     }
 
     fn set_attributes(&self, file: &File, usual: &mut UsualOwner) -> AttributeFailures {

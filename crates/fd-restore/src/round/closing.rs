@@ -88,7 +88,8 @@ impl Round<'_> {
 
     /// Whether the records of a plugin have just ended, the last of which was a file's.
     fn is_behind_plugin(&self) -> bool {
-        self.previous == Stream::PLUGIN_NAME && self.current.as_ref().is_some_and(|current| current.item.is_of_plugin)
+        self.place.previous == Stream::PLUGIN_NAME
+            && self.current.as_ref().is_some_and(|current| current.item.is_of_plugin)
     }
 
     /// A record came that shows, as `text` says, that others of the current file are missing. Of

@@ -11,17 +11,18 @@ use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::digests::{Finding, Recorded};
 use crate::file::{DataPath, Destination, Encryption, Sink};
+use crate::overlap::FileData;
 use crate::plugins::Section;
 use crate::texts;
 
 impl<'a> Round<'a> {
     /// Whether data of this stream is taken behind the record before.
     pub(super) fn is_in_place(&self, stream: Stream) -> bool {
-        match self.previous.class() {
+        match self.place.previous.class() {
             StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
             // The stock daemon drops the first record, which only a plugin can have saved.
             StreamClass::AttributesUpdate => self.section.is_open() || self.is_mere_update(),
-            _ => self.previous == stream.kind() || self.is_mere_update(),
+            _ => self.place.previous == stream.kind() || self.is_mere_update(),
         }
     }
 
@@ -41,6 +42,22 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// The data of a file of a run, which is in the file already if that is finished.
+    pub(super) fn data_of_run(&mut self, data: &FileData) {
+        let Some(stream) = data.stream() else { return };
+        self.place.previous = stream.kind();
+        let Some((_, _, mut to)) = self.destination() else { return };
+        let mut pieces = data.pieces();
+        let is_written = to.sink.file().is_some_and(|file| file.attributes().is_some());
+        let is_lost = pieces.any(|(length, piece)| {
+            to.progress.add_read_bytes(length as u64);
+            to.take(piece, is_written).is_err()
+        });
+        if is_lost {
+            self.give_up();
+        }
+    }
+
     /// Whether the daemon itself restores an update of attributes: its file keeps the data that it
     /// has.
     fn is_mere_update(&self) -> bool {
@@ -51,7 +68,7 @@ impl<'a> Round<'a> {
     /// combined with the file's own. A plugin that leaves the file to the daemon has it dropped, as
     /// by the stock daemon.
     fn report_data_of_update(&mut self) {
-        let is_first = !matches!(self.previous.class(), StreamClass::Data(_)) && self.is_mere_update();
+        let is_first = !matches!(self.place.previous.class(), StreamClass::Data(_)) && self.is_mere_update();
         let Some(Current { item, made, .. }) = self.current.as_ref().filter(|_| is_first) else { return };
         if !item.is_of_plugin {
             return;

@@ -1,13 +1,12 @@
 //! What a round holds, and the object that its records are of.
 
 use fd_messages::{CancelToken, Progress};
-use fd_records::{DigestValue, Stream};
+use fd_records::{DigestValue, RecordHeader, Stream, StreamClass};
 
 use super::made::Made;
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::file::RestoreItem;
-use crate::output_file::OutputFile;
 use crate::overlap::{Pace, Writers};
 use crate::plan::{RestorePlan, WritingDepth};
 use crate::plugins::Section;
@@ -71,15 +70,50 @@ pub(super) struct Making {
     /// How many files are made at a time.
     pub(super) pace: Pace,
     pub(super) writers: Writers,
-    /// The file of the next attribute record, if it is made already.
-    pub(super) before: Option<(RestoreItem, Option<OutputFile>)>,
     /// The parent of the last object that was no directory, if it could not be made.
     pub(super) failed_parent: Option<OutputPath>,
 }
 
 impl Making {
     pub(super) fn new(depth: WritingDepth) -> Self {
-        Self { pace: Pace::new(depth), writers: Writers::new(), before: None, failed_parent: None }
+        Self { pace: Pace::new(depth), writers: Writers::new(), failed_parent: None }
+    }
+}
+
+/// Where in the sequence of records a round is.
+pub(super) struct Place {
+    /// The stream of the record before, without flag bits.
+    pub(super) previous: Stream,
+    /// The header of the last attributes, whose file the records that follow are of.
+    file: Option<RecordHeader>,
+}
+
+impl Place {
+    pub(super) const fn new() -> Self {
+        Self { previous: Stream::NONE, file: None }
+    }
+
+    /// A record with this header has come.
+    pub(super) fn had(&mut self, header: RecordHeader) {
+        self.previous = header.stream.kind();
+        if matches!(header.stream.class(), StreamClass::Attributes | StreamClass::AttributesUpdate) {
+            self.file = Some(header);
+        }
+    }
+
+    /// Whether a record stands among those of a file, and is of another file or backup.
+    pub(super) fn is_stray(&self, header: &RecordHeader) -> bool {
+        let is_of_a_file = matches!(
+            header.stream.class(),
+            StreamClass::Data(_)
+                | StreamClass::SessionData
+                | StreamClass::SignedDigest
+                | StreamClass::Digest(_)
+                | StreamClass::Metadata(_)
+                | StreamClass::PluginMetadata
+                | StreamClass::PluginXacl(_)
+        );
+        is_of_a_file && self.file.is_some_and(|file| !header.is_of_file_of(&file))
     }
 }
 
@@ -93,8 +127,7 @@ pub(super) struct Round<'a> {
     pub(super) current: Option<Current>,
     /// Whether a plugin has saved the records that come, and which one restores them.
     pub(super) section: Section<'a>,
-    /// The stream of the record before, without flag bits.
-    pub(super) previous: Stream,
+    pub(super) place: Place,
     pub(super) making: Making,
     pub(super) said_once: SaidOnce,
 }

@@ -25,7 +25,6 @@ impl Round<'_> {
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.current = None;
-        let before = self.making.before.take();
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
@@ -38,19 +37,41 @@ impl Round<'_> {
             }
             return;
         }
-        let (item, before) =
-            before.unwrap_or_else(|| (RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan), None));
-        self.progress.add_files_examined(1);
-        self.progress.set_current_file(&item.output);
+        let item = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan);
+        self.announce(&item);
         if self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
         let creation = self.create_by_plugin(&item, &parsed, stream);
         let created = match creation {
-            Creation::Core => self.create(&item, before),
+            Creation::Core => self.create(&item),
             Creation::Open | Creation::Made => Created::Made,
             Creation::Nothing => Created::Skipped,
         };
+        self.begin(item, creation, created);
+    }
+
+    /// A file of a run begins, which is made already if there is one.
+    pub(super) fn file_of_run(&mut self, item: RestoreItem, made: Option<OutputFile>) {
+        self.announce(&item);
+        let created = match made {
+            Some(file) => {
+                self.making.failed_parent = None;
+                Created::Open(file)
+            }
+            None => self.create(&item),
+        };
+        self.begin(item, Creation::Core, created);
+    }
+
+    /// This object is made now.
+    fn announce(&self, item: &RestoreItem) {
+        self.progress.add_files_examined(1);
+        self.progress.set_current_file(&item.output);
+    }
+
+    /// The object is made, or not; its further records come next.
+    fn begin(&mut self, item: RestoreItem, creation: Creation, created: Created) {
         if matches!(created, Created::Open(_) | Created::Made) {
             self.report_restored(&item);
         }
@@ -91,15 +112,14 @@ impl Round<'_> {
         Made::Object
     }
 
-    /// Makes an object as the daemon does, unless it is made already.
-    fn create(&mut self, item: &RestoreItem, made_before: Option<OutputFile>) -> Created {
+    /// Makes an object as the daemon does.
+    fn create(&mut self, item: &RestoreItem) -> Created {
         Creator {
             directories: &mut self.state.directories,
             report: &mut self.report,
             replace: self.plan.replace,
             cancel: self.cancel,
             failed_parent: &mut self.making.failed_parent,
-            made_before,
         }
         .create(item)
     }

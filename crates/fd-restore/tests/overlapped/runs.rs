@@ -301,3 +301,28 @@ fn a_canceled_run_counts_what_is_whole() {
         assert_eq!(finished.told(), []);
     }
 }
+
+/// A job without digests soon prepares for none, and its first one may come in the middle of a run.
+#[test]
+fn the_first_digest_of_a_job_is_compared_in_a_run_too() {
+    for depth in [1, 16] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        for number in 0..40 {
+            volume.file(&format!("/{number}"), b"data");
+        }
+        let digest = |data: &[u8]| {
+            let mut digester = fd_crypto::Digester::new(fd_records::DigestKind::Sha1).unwrap();
+            digester.update(data);
+            digester.finish().unwrap()
+        };
+        volume.file("/good", b"data").record(Stream::SHA1, digest(b"data").as_bytes());
+        volume.file("/bad", b"data").record(Stream::SHA1, digest(b"other").as_bytes());
+        let mut job = place.job();
+        job.plan.writing_depth = fixed(depth);
+        let finished = job.run(&volume);
+        let (kind, text) = finished.only();
+        assert_eq!(kind, MessageType::Error, "{text}");
+        assert!(text.contains("/bad") && text.contains("digest"), "{text}");
+    }
+}

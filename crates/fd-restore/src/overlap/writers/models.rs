@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ::models::{Count, allow_threads, at_step, explore, pass, pick, running};
-use fd_records::Stat;
+use fd_records::{Stat, Stream};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
 use super::*;
 use crate::output_file::Identity;
+use crate::overlap::FileData;
 use fd_os::sync::thread;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,12 +31,18 @@ enum Fate {
     NoThread,
 }
 
+fn data(bytes: &[u8]) -> Arc<FileData> {
+    let mut data = FileData::default();
+    data.push(Stream::FILE_DATA, bytes.len(), bytes);
+    Arc::new(data)
+}
+
 /// New files, of which the second names the first one again now and then.
 fn tasks(directory: &Arc<OwnedFd>, run: usize, count: usize) -> Vec<Task> {
     let task = |number| Task {
         directory: Arc::clone(directory),
         name: format!("{run}.{number}").into_bytes(),
-        data: format!("data of {run}.{number}").into_bytes(),
+        data: data(format!("data of {run}.{number}").as_bytes()),
         stat: Stat { mode: Stat::MODE_REGULAR | 0o640, ..Stat::default() },
         stays_open: false,
         rank: number % 2,
