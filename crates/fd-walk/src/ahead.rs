@@ -16,7 +16,9 @@ mod depth;
 mod folder;
 mod scouts;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
@@ -27,6 +29,7 @@ use agenda::{Agenda, Entered, Next, Reply};
 pub(crate) use calls::{Calls, Kernel};
 use depth::Depth;
 pub(crate) use folder::FolderId;
+use folder::{Answer, Handed};
 pub(crate) use scouts::Attend;
 use scouts::Scouts;
 
@@ -38,6 +41,11 @@ pub(crate) struct Ahead {
     /// No thread can be started, or one has panicked.
     is_alone: bool,
     reads_links: bool,
+    /// Entries that the walk has still to use: of the directory that it is in, and of those above
+    /// in which an entry has become a directory.
+    handed: Vec<(FolderId, VecDeque<Handed>)>,
+    /// What was found about the entry that the walk has taken from these.
+    answer: Option<Answer>,
     /// The target of the link that was looked up last.
     link: Option<Result<Vec<u8>, Errno>>,
 }
@@ -45,7 +53,16 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// `reads_links`: the walk will want the targets of most symbolic links.
     pub(crate) fn new(setting: LookupDepth, calls: Arc<dyn Calls>, reads_links: bool) -> Self {
-        Self { calls, depth: Depth::new(setting), scouts: None, is_alone: false, reads_links, link: None }
+        Self {
+            calls,
+            depth: Depth::new(setting),
+            scouts: None,
+            is_alone: false,
+            reads_links,
+            handed: Vec::new(),
+            answer: None,
+            link: None,
+        }
     }
 
     /// Whether directories should be lent ([`Self::lend`]). A directory that is lent when this is
@@ -63,7 +80,7 @@ impl Ahead {
 
     /// From now on, the directory is read here. `place`: where it is in the walk.
     pub(crate) fn lend(&mut self, loan: Loan, path: &[u8], identity: (u64, u64), place: Vec<u64>) -> Option<FolderId> {
-        Some(self.scouts()?.with(|agenda| agenda.enlist(loan, path, identity, place)))
+        Some(self.scouts.as_ref()?.with(|agenda| agenda.enlist(loan, path, identity, place)))
     }
 
     /// Whether there are threads; starts them.
@@ -74,7 +91,7 @@ impl Ahead {
     fn scouts(&mut self) -> Option<&Scouts> {
         if self.scouts.is_none() {
             let mut scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
-            self.is_alone = scouts.grow(self.depth.get()) == 0;
+            self.is_alone = scouts.grow(self.depth.scouts()) == 0;
             scouts.with(|agenda| agenda.set_depth(self.depth.get(), self.depth.turn()));
             self.scouts = Some(scouts);
         }
@@ -94,15 +111,32 @@ impl Ahead {
         path: &mut Vec<u8>,
         walk: &dyn Attend,
     ) -> Result<Result<bool, Errno>, WalkEnd> {
-        Ok(match self.ask(folder, walk, |agenda| agenda.next(folder))? {
-            Reply::Ready(Next::Name(name)) => {
-                path.extend_from_slice(&name);
-                Ok(true)
+        self.answer = None;
+        let mut handed = self.handed_of(folder);
+        if handed.is_empty() {
+            match self.ask(folder, walk, |agenda| agenda.next(folder))? {
+                Reply::Ready(Next::Known(known)) => handed = known,
+                Reply::Ready(Next::Name(name)) => {
+                    path.extend_from_slice(&name);
+                    return Ok(Ok(true));
+                }
+                Reply::Ready(Next::Ended) => return Ok(Ok(false)),
+                Reply::Ready(Next::Failed(errno)) => return Ok(Err(errno)),
+                Reply::Wait | Reply::Yourself => return Ok(Err(Errno::IO)),
             }
-            Reply::Ready(Next::Ended) => Ok(false),
-            Reply::Ready(Next::Failed(errno)) => Err(errno),
-            Reply::Wait | Reply::Yourself => Err(Errno::IO),
-        })
+        }
+        let Some((name, answer)) = handed.pop_front() else { return Ok(Err(Errno::IO)) };
+        if !handed.is_empty() {
+            self.handed.push((folder, handed));
+        }
+        path.extend_from_slice(&name);
+        self.answer = Some(answer);
+        Ok(Ok(true))
+    }
+
+    fn handed_of(&mut self, folder: FolderId) -> VecDeque<Handed> {
+        let at = self.handed.iter().rposition(|(of, _)| *of == folder);
+        at.map(|at| self.handed.remove(at).1).unwrap_or_default()
     }
 
     /// The attributes of the entry that the walk is at in a lent directory; `None` if the walk has
@@ -113,7 +147,18 @@ impl Ahead {
         walk: &dyn Attend,
     ) -> Result<Option<Result<Found, Errno>>, WalkEnd> {
         self.link = None;
-        let Reply::Ready(answer) = self.ask(folder, walk, |agenda| agenda.look(folder))? else { return Ok(None) };
+        let reply = match self.answer.take() {
+            Some(answer) => {
+                self.used(Duration::ZERO);
+                // One that is old is looked up anew.
+                Some(answer).filter(Answer::is_fresh)
+            }
+            None => match self.ask(folder, walk, |agenda| agenda.look(folder))? {
+                Reply::Ready(answer) => Some(answer),
+                Reply::Wait | Reply::Yourself => None,
+            },
+        };
+        let Some(answer) = reply else { return Ok(None) };
         self.link = answer.link;
         Ok(Some(answer.found))
     }
@@ -127,17 +172,23 @@ impl Ahead {
     ) -> Result<Reply<T>, WalkEnd> {
         let Some(scouts) = &self.scouts else { return Ok(Reply::Yourself) };
         let (reply, waited) = scouts.ask(folder, walk, ask)?;
+        self.used(waited);
+        Ok(reply)
+    }
+
+    /// The walk has waited so long for what it asked for.
+    fn used(&mut self, waited: Duration) {
+        let Some(scouts) = &self.scouts else { return };
         if self.depth.used(waited, || scouts.with(Agenda::taken)) {
             self.set_depth();
         }
-        Ok(reply)
     }
 
     fn set_depth(&mut self) {
         let (depth, turn) = (self.depth.get(), self.depth.turn());
         let Some(scouts) = &mut self.scouts else { return };
         if depth > 1 {
-            scouts.grow(depth);
+            scouts.grow(self.depth.scouts());
         }
         scouts.with(|agenda| agenda.set_depth(if depth > 1 { depth } else { 0 }, turn));
     }
@@ -173,13 +224,17 @@ impl Ahead {
     /// Gives a directory back with its names that were not used, and what follows them.
     pub(crate) fn take_back(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<(Vec<u8>, Rest), WalkEnd> {
         match self.ask(folder, walk, |agenda| agenda.take_back(folder))? {
-            Reply::Ready(left) => Ok(left),
+            Reply::Ready((names, rest)) => {
+                let handed = self.handed_of(folder).into_iter().flat_map(|(name, _)| [&*name, &[0]].concat());
+                Ok((handed.chain(names).collect(), rest))
+            }
             Reply::Wait | Reply::Yourself => Ok((Vec::new(), Rest::Failed(Errno::IO))),
         }
     }
 
     /// The walk is done with a lent directory.
     pub(crate) fn leave(&mut self, folder: FolderId) {
+        let _unused = self.handed_of(folder);
         if let Some(scouts) = &self.scouts {
             scouts.with(|agenda| agenda.leave(folder));
         }

@@ -4,26 +4,24 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::calls::Name;
 use super::depth::Taken;
-use super::folder::{Answer, Below, Folder, FolderId, Look, Reading};
+use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
 use crate::directory::{Loan, Rest};
 
 /// In one directory, so many lookups are ahead of the walk.
 const MOST_BEGUN: usize = 1024;
+/// So many entries are handed over to the walk at once.
+const MOST_HANDED: usize = 64;
 /// In all directories, so many names are held before further ones are read ahead. A read brings at
 /// most 16 KiB of them.
 pub(crate) const MOST_NAMES: usize = 16_384;
 /// So many directories are open ahead of the walk.
 pub(crate) const MOST_OPEN: usize = 64;
-/// What was found so long ago is looked up again: the walk has waited for something else.
-pub(crate) const FRESH: Duration = Duration::from_secs(10);
-
 /// What a thread is to do.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -82,10 +80,12 @@ pub(crate) enum Reply<T> {
     Yourself,
 }
 
-/// The next name of a directory.
+/// What follows in a directory.
 #[derive(Debug)]
 pub(crate) enum Next {
     Name(Arc<[u8]>),
+    /// Entries that are no directories, at least one.
+    Known(VecDeque<Handed>),
     Ended,
     Failed(Errno),
 }
@@ -167,18 +167,21 @@ impl Agenda {
     pub(crate) fn next(&mut self, id: FolderId) -> Reply<Next> {
         let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
         let passed = folder.current.take();
-        let next = folder.entries.pop_front();
-        let place = place_of_names(folder);
         let place_of_passed = below(&folder.order, folder.handed);
+        let known = folder.hand_out(MOST_HANDED);
+        let next = if known.is_empty() { folder.entries.pop_front() } else { None };
+        let place = place_of_names(folder);
+        let count = known.len() + usize::from(next.is_some());
+        folder.handed += count as u64;
+        self.names = self.names.saturating_sub(count);
+        if count > 0 && (!folder.queue.is_empty() || folder.reading == Reading::Rests(Rest::More)) {
+            self.startable.insert(place, id);
+        }
         let reply = match (next, folder.reading) {
-            (Some(entry), reading) => {
+            _ if !known.is_empty() => Reply::Ready(Next::Known(known)),
+            (Some(entry), _) => {
                 let name = Arc::clone(&entry.name);
-                folder.handed += 1;
                 folder.current = Some(entry);
-                self.names = self.names.saturating_sub(1);
-                if !folder.queue.is_empty() || reading == Reading::Rests(Rest::More) {
-                    self.startable.insert(place, id);
-                }
                 Reply::Ready(Next::Name(name))
             }
             (None, Reading::Begun) => Reply::Wait,
@@ -205,9 +208,9 @@ impl Agenda {
         let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
         let Some(entry) = folder.current.as_mut() else { return Reply::Yourself };
         match std::mem::replace(&mut entry.look, Look::Begun) {
-            Look::Known(answer) if answer.time.elapsed() < FRESH => {
+            Look::Known(answer) if answer.is_fresh() => {
                 entry.look = Look::Used;
-                return Reply::Ready(*answer);
+                return Reply::Ready(answer);
             }
             Look::Used => return Reply::Yourself,
             Look::Begun => return Reply::Wait,
@@ -441,11 +444,11 @@ impl Agenda {
                 .found
                 .as_ref()
                 .is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY && stat.dev == device);
-            entry.look = Look::Known(Box::new(answer));
+            entry.look = Look::Known(answer);
             if is_folder {
                 self.to_judge.push_back((id, number));
             }
-            wakes |= is_folder || number == at && self.waits_in == Some(id);
+            wakes |= is_folder && self.waits_in.is_some() || number == at && self.waits_in == Some(id);
         }
         wakes
     }
@@ -481,6 +484,11 @@ impl Agenda {
             }
         }
         is_current && self.waits_in == Some(id)
+    }
+
+    /// Whether the walk's own thread does tasks, too, rather than wait: it is one of the two.
+    pub(crate) const fn walk_helps(&self) -> bool {
+        self.depth == 2
     }
 
     /// The walk waits in this directory, or nowhere.

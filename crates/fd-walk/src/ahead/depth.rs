@@ -13,6 +13,8 @@ use crate::settings::LookupDepth;
 
 /// The most that are made at a time, unless the settings have a number.
 pub(crate) const MOST: usize = 64;
+/// And the most with which that begins.
+const FIRST: usize = 4;
 /// After so many calls on the walk's own thread, it is asked whether the thread has waited. That
 /// costs less than a hundredth of them. In the beginning it is asked more often.
 const WINDOW: u32 = 32;
@@ -35,8 +37,8 @@ const WORTH_OF_WORK: Duration = Duration::from_micros(4);
 const STEP: u32 = 16;
 const MEMORY: u32 = 512;
 /// A thread takes lookups that take this together.
-const WORTH_A_TURN: Duration = Duration::from_micros(200);
-const MOST_A_TURN: usize = 32;
+const WORTH_A_TURN: Duration = Duration::from_millis(1);
+const MOST_A_TURN: usize = 128;
 
 /// Asked for once: the answer takes longer than many lookups.
 static PROCESSORS: LazyLock<usize> = LazyLock::new(|| available_parallelism().map_or(1, NonZeroUsize::get).min(MOST));
@@ -148,6 +150,11 @@ impl Depth {
         self.at_a_time
     }
 
+    /// So many threads beside the walk's, which is one of two, and only waits for more.
+    pub(crate) const fn scouts(&self) -> usize {
+        if self.at_a_time == 2 { 1 } else { self.at_a_time }
+    }
+
     /// Makes a call on the walk's own thread, and watches it now and then.
     pub(crate) fn watch<T>(&mut self, call: impl FnOnce() -> T) -> T {
         self.countdown = self.countdown.saturating_sub(1);
@@ -190,10 +197,11 @@ impl Depth {
         }
         let taken = *taken;
         self.watch = Watch::Window { length: FIRST_WINDOW, times_waited: times_waited() };
-        if taken.pays(WORTH, WORTH_OF_WORK) > 1 {
+        let pays = taken.pays(WORTH, WORTH_OF_WORK);
+        if pays > 1 {
             self.pause = PAUSE;
             self.turn = taken.turn();
-            self.change(2);
+            self.change(pays.min(FIRST));
         } else {
             self.countdown = self.pause;
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);

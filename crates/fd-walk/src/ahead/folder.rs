@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
+use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::calls::Name;
@@ -14,6 +16,9 @@ use fd_os::sync::Instant;
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
 /// side by side.
 pub(crate) const STRETCH: usize = 512;
+
+/// What was found so long ago is looked up again: the walk has waited for something else.
+pub(crate) const FRESH: Duration = Duration::from_secs(10);
 
 /// The number of a directory, never used twice.
 pub(crate) type FolderId = u64;
@@ -27,12 +32,26 @@ pub(crate) struct Answer {
     pub(crate) time: Instant,
 }
 
+impl Answer {
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.time.elapsed() < FRESH
+    }
+
+    /// Whether it is about an entry below which there is nothing.
+    fn is_leaf(&self) -> bool {
+        !self.found.as_ref().is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY)
+    }
+}
+
+/// The name of an entry that was looked up, and what was found.
+pub(crate) type Handed = (Arc<[u8]>, Answer);
+
 /// How far the lookup of an entry is.
 #[derive(Debug)]
 pub(crate) enum Look {
     Waiting,
     Begun,
-    Known(Box<Answer>),
+    Known(Answer),
     /// The walk has it.
     Used,
 }
@@ -126,6 +145,18 @@ impl Folder {
             0 => self.current.as_mut(),
             ahead => self.entries.get_mut(usize::try_from(ahead - 1).ok()?),
         }
+    }
+
+    /// Takes the next entries, as far as they are known and no directories.
+    pub(crate) fn hand_out(&mut self, most: usize) -> VecDeque<Handed> {
+        let is_ready = |entry: &Entry| matches!(&entry.look, Look::Known(answer) if answer.is_leaf());
+        let count = self.entries.iter().take(most).take_while(|entry| is_ready(entry)).count();
+        let handed = self.entries.drain(..count);
+        handed
+            .filter_map(
+                |Entry { name, look, .. }| if let Look::Known(answer) = look { Some((name, answer)) } else { None },
+            )
+            .collect()
     }
 
     /// How many entries the walk has still to use whose lookup was begun.

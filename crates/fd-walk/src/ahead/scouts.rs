@@ -13,7 +13,7 @@ use super::calls::{Buffer, Calls};
 use super::depth::Taken;
 use super::folder::{Answer, FolderId};
 use crate::settings::WalkEnd;
-use fd_os::sync::{Condvar, Instant, Mutex, thread};
+use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
 use fd_os::threads::{GLANCE, Thread, start_helper};
 
 /// Bytes of a thread's stack.
@@ -55,6 +55,19 @@ impl Shared {
         board.has_ended = true;
         board.agenda.clear();
         self.for_scouts.notify_all();
+    }
+
+    /// Does a task, while others use the board.
+    fn carry_out<'b>(&'b self, board: MutexGuard<'b, Board>, task: Task, buffer: &mut Buffer) -> MutexGuard<'b, Board> {
+        self.wake_one(&board);
+        drop(board);
+        let folder = task.folder;
+        let (outcome, taken) = measured(|| carry_out(&*self.calls, task, buffer));
+        let mut board = self.board.lock();
+        if board.agenda.deliver(folder, outcome, taken) {
+            self.for_walk.notify_all();
+        }
+        board
     }
 
     fn wake_one(&self, board: &Board) {
@@ -102,7 +115,7 @@ impl Scouts {
     }
 
     /// Asks about this directory until there is an answer, which comes with the time that it took.
-    /// Meanwhile, decides which directories are opened ahead.
+    /// Meanwhile, decides which directories are opened ahead, and does what a scout would do.
     ///
     /// # Errors
     /// [`WalkEnd::Cancelled`]: the job was canceled meanwhile.
@@ -113,6 +126,7 @@ impl Scouts {
         mut ask: impl FnMut(&mut Agenda) -> Reply<T>,
     ) -> Result<(Reply<T>, Duration), WalkEnd> {
         let mut since = None;
+        let mut buffer = Buffer::default();
         let mut board = self.shared.board.lock();
         loop {
             let reply = if board.has_ended { Reply::Yourself } else { ask(&mut board.agenda) };
@@ -133,7 +147,17 @@ impl Scouts {
                 return Ok((reply, since.map_or(Duration::ZERO, |since: Instant| since.elapsed())));
             }
             since.get_or_insert_with(Instant::now);
-            if candidate.is_none() {
+            if candidate.is_some() {
+                continue;
+            }
+            if board.agenda.walk_helps()
+                && let Some(task) = board.agenda.take()
+            {
+                board = self.shared.carry_out(board, task, &mut buffer);
+                if walk.is_cancelled() {
+                    return Err(WalkEnd::Cancelled);
+                }
+            } else {
                 board.agenda.waits(Some(folder));
                 let is_late;
                 (board, is_late) = self.shared.for_walk.wait_timeout(board, GLANCE);
@@ -180,14 +204,7 @@ fn run(shared: &Shared) {
             board.resting -= 1;
             continue;
         };
-        shared.wake_one(&board);
-        drop(board);
-        let folder = task.folder;
-        let (outcome, taken) = measured(|| carry_out(&*shared.calls, task, &mut buffer));
-        board = shared.board.lock();
-        if board.agenda.deliver(folder, outcome, taken) {
-            shared.for_walk.notify_all();
-        }
+        board = shared.carry_out(board, task, &mut buffer);
     }
 }
 

@@ -175,6 +175,39 @@ fn a_directory_that_is_replaced_before_it_is_opened_is_looked_at_again() {
     }
 }
 
+/// Takes directories for symbolic links, when it is asked for the first time.
+#[derive(Default)]
+struct Pretends(Mutex<std::collections::HashSet<Vec<u8>>>);
+
+impl Calls for Pretends {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let (mut stat, nanoseconds) = Kernel.lstat(at, name)?;
+        let was_directory = name.starts_with(b"was link");
+        if was_directory && self.0.lock().insert(name.to_vec()) {
+            stat.mode = stat.mode & 0o7777 | fd_records::Stat::MODE_SYMLINK;
+        }
+        Ok((stat, nanoseconds))
+    }
+}
+
+#[test]
+fn what_has_become_a_directory_is_walked_and_then_what_follows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..200 {
+        let name = folder.path().join(format!("was link {number}"));
+        if number % 8 == 0 {
+            fs::create_dir(&name).unwrap();
+            fs::write(name.join("inside"), "x").unwrap();
+        } else {
+            fs::write(folder.path().join(format!("{number}")), "x").unwrap();
+        }
+    }
+    let expected = events(folder.path(), 1, Arc::new(Kernel));
+    for depth in [2, 8] {
+        assert_eq!(events(folder.path(), depth, Arc::<Pretends>::default()), expected, "depth {depth}");
+    }
+}
+
 /// Never answers about one name, until it is let go.
 struct Hangs {
     hangs: Mutex<Sender<()>>,
