@@ -2,6 +2,7 @@
 
 mod check;
 mod checked;
+mod expected;
 mod long;
 mod small;
 mod streamed;

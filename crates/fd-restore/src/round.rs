@@ -186,7 +186,7 @@ impl Round<'_> {
         if self.plan.check_digests
             && let Some(kind) = digest
         {
-            self.state.digest.expect_record(kind);
+            self.state.digest.expected().record(kind);
         }
         self.file_of_run(item, made);
         self.data_of_run(&data);

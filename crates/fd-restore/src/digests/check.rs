@@ -13,16 +13,14 @@
 use fd_crypto::processor::Processor;
 use fd_crypto::{DigestSet, Digester};
 use fd_messages::CancelToken;
-use fd_records::{DigestKind, DigestValue, Guess};
+use fd_records::{DigestKind, DigestValue};
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
+use super::expected::{Expected, SMALL, Taker};
 use super::long::LongFiles;
 use super::small::SmallFiles;
 use super::streamed::StreamedDigests;
 use crate::output_file::OutputFile;
-
-/// The largest file whose bytes are kept, by the size in its attributes.
-const SMALL: u64 = 512 << 10;
 
 /// The largest file that is read back together with others, by the size in its attributes. A group
 /// of files takes as long as its longest one.
@@ -30,10 +28,6 @@ const MOST_LEFT: u64 = 64 << 20;
 
 /// A longer file is not read again alone: the job would stand still for minutes.
 const AGAIN: u64 = 16 << 30;
-
-/// After so many files in a row without a digest nothing is prepared for one, until one comes; for
-/// a file that can be read again after one that is not small.
-const PATIENCE: u32 = 32;
 
 /// Whether a file with this size in its attributes is to be opened so that it can be read back.
 pub(crate) fn may_be_read_back(size: i64) -> bool {
@@ -55,38 +49,6 @@ enum Basis {
     Streamed,
 }
 
-/// What takes the data of the current file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Taker {
-    /// A file, which may be read again.
-    Disk,
-    Plugin,
-}
-
-/// Which kind of digest is expected.
-struct Expected {
-    /// The kind of the last one.
-    last: Option<DigestKind>,
-    /// The kinds of the first one, the likely one first.
-    first: Vec<DigestKind>,
-}
-
-impl Expected {
-    /// The kinds of which one is expected of data that can be read again, or can't be.
-    fn kinds(&self, can_be_read_again: bool) -> &[DigestKind] {
-        match &self.last {
-            Some(_) => self.last.as_slice(),
-            None if can_be_read_again => self.first.get(..1).unwrap_or_default(),
-            None => &self.first,
-        }
-    }
-}
-
-/// The kinds that are guessed so, the likely one first.
-fn guessed(so: impl Fn(Guess) -> bool) -> Vec<DigestKind> {
-    DigestKind::ALL.into_iter().filter(|kind| so(kind.guess())).collect()
-}
-
 /// When the outcome for a file is known.
 #[derive(Debug)]
 pub(crate) enum Answer {
@@ -100,19 +62,9 @@ pub(crate) enum Answer {
 pub(crate) struct DigestCheck {
     /// Whether digest records are compared.
     records_count: bool,
-    recorded: Expected,
-    /// The kinds of the first one of data that a plugin takes.
-    first_of_plugin: Vec<DigestKind>,
+    expected: Expected,
     /// What takes the data of the current file.
     taker: Taker,
-    signed: Expected,
-    /// Whether a signature that can be checked is expected of the next file, as the last one had
-    /// one.
-    expects_signature: bool,
-    /// Files in a row that had no digest.
-    without: u32,
-    /// The size of the longest of them.
-    longest_without: u64,
     basis: Basis,
     /// Bytes of the current file.
     length: u64,
@@ -133,16 +85,8 @@ impl DigestCheck {
     pub(crate) fn new(records_count: bool, signatures_count: bool, processor: Processor) -> Self {
         Self {
             records_count,
-            recorded: Expected { last: None, first: guessed(|guess| guess == Guess::Everything) },
-            first_of_plugin: guessed(|guess| guess != Guess::Nothing),
+            expected: Expected::new(signatures_count),
             taker: Taker::Disk,
-            signed: Expected {
-                last: None,
-                first: if signatures_count { DigestKind::SIGNED.to_vec() } else { Vec::new() },
-            },
-            expects_signature: signatures_count,
-            without: 0,
-            longest_without: 0,
             basis: Basis::Nothing,
             length: 0,
             is_readable: false,
@@ -154,30 +98,19 @@ impl DigestCheck {
         }
     }
 
-    /// A file is expected to have a digest of one of these kinds, until the first record has come.
-    pub(crate) fn expect_of_files(&mut self, kinds: DigestSet) {
-        self.recorded.first = kinds.iter().collect();
-    }
-
-    /// The same for data that a plugin takes.
-    pub(crate) fn expect_of_plugins(&mut self, kinds: DigestSet) {
-        self.first_of_plugin = kinds.iter().collect();
+    /// Which digests are expected.
+    pub(crate) const fn expected(&mut self) -> &mut Expected {
+        &mut self.expected
     }
 
     /// The kinds of which one is expected, the likely one first.
-    fn expected(&self) -> &[DigestKind] {
-        if self.expects_signature {
-            self.signed.kinds(self.is_readable)
-        } else if self.taker == Taker::Plugin && self.recorded.last.is_none() {
-            &self.first_of_plugin
-        } else {
-            self.recorded.kinds(self.is_readable)
-        }
+    fn kinds(&self) -> &[DigestKind] {
+        self.expected.kinds(self.taker, self.is_readable)
     }
 
     /// All kinds of which one may be needed.
     fn all_expected(&self) -> DigestSet {
-        self.expected().iter().chain(self.signed.kinds(self.is_readable)).copied().collect()
+        self.expected.all(self.taker, self.is_readable)
     }
 
     /// A file with this size in its attributes begins; `None` if a plugin takes its data.
@@ -186,12 +119,12 @@ impl DigestCheck {
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_of_this_job);
-        self.without = self.without.saturating_add(1);
-        let gives_up = self.without > PATIENCE || self.longest_without > SMALL && self.is_readable;
-        let can_be_left = || self.expected().first().is_some_and(|kind| self.long.can_take(*kind, size));
-        if !self.expects_signature && !self.records_count {
+        let is_likely = self.expected.file(size, self.is_readable);
+        let likely = self.kinds().first().copied();
+        let can_be_left = || likely.is_some_and(|kind| self.long.can_take(kind, size));
+        if !self.expected.expects_signature() && !self.records_count {
             self.basis = Basis::Nothing;
-        } else if self.all_expected().is_empty() || !self.expects_signature && gives_up {
+        } else if self.all_expected().is_empty() || !is_likely {
             self.basis = Basis::Unprepared;
         } else if size <= SMALL {
             self.small.begin(self.all_expected());
@@ -201,7 +134,6 @@ impl DigestCheck {
         } else {
             self.stream();
         }
-        self.longest_without = self.longest_without.max(size);
     }
 
     /// The current file is digested from here on.
@@ -241,7 +173,7 @@ impl DigestCheck {
         let needed = self.all_expected();
         let is_enough = match self.basis {
             Basis::Nothing | Basis::Kept => true,
-            Basis::Unprepared => needed.is_empty() || self.without > PATIENCE,
+            Basis::Unprepared => needed.is_empty() || self.expected.has_given_up(),
             Basis::Left => false,
             Basis::Streamed => needed == prepared,
         };
@@ -256,19 +188,6 @@ impl DigestCheck {
         }
     }
 
-    /// The current file has a digest record of this kind.
-    pub(crate) fn expect_record(&mut self, kind: DigestKind) {
-        (self.without, self.longest_without) = (0, 0);
-        self.expects_signature = false;
-        self.recorded.last = Some(kind);
-    }
-
-    /// The current file has a signature that can be checked, so its digest record does not matter.
-    pub(crate) fn expect_signature(&mut self) {
-        (self.without, self.longest_without) = (0, 0);
-        self.expects_signature = true;
-    }
-
     /// Digests the current file, all of which is written, to compare it with what the volume
     /// records.
     pub(crate) fn check(
@@ -279,7 +198,7 @@ impl DigestCheck {
         file: Option<&OutputFile>,
     ) -> Answer {
         if matches!(recorded, Recorded::Signature(_)) {
-            self.signed.last = Some(kind);
+            self.expected.signed_with(kind);
         }
         let ticket = self.next;
         if self.basis == Basis::Kept && self.small.can_make(kind) {

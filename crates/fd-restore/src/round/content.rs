@@ -125,13 +125,13 @@ impl<'a> Round<'a> {
         }
         current.digest = DigestRecord::Done;
         if self.state.encryption.has_known_signature() {
-            digest.expect_signature();
+            digest.expected().signature();
             return;
         }
         if !self.plan.check_digests {
             return;
         }
-        digest.expect_record(kind);
+        digest.expected().record(kind);
         if let Some(recorded) = DigestValue::from_bytes(kind, record) {
             current.digest = DigestRecord::Waits(recorded);
             return;

@@ -27,10 +27,10 @@ impl RestoreState {
     pub fn new(plan: &RestorePlan) -> Self {
         let mut digest = DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor);
         if let Some(kinds) = plan.file_digests {
-            digest.expect_of_files(kinds);
+            digest.expected().of_files(kinds);
         }
         if let Some(kinds) = plan.plugin_digests {
-            digest.expect_of_plugins(kinds);
+            digest.expected().of_plugins(kinds);
         }
         Self {
             directories: Directories::new(),

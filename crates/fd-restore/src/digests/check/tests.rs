@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 
 use super::*;
+use crate::digests::expected::PATIENCE;
 
 /// Longer than what is kept.
 const LONG: usize = 700_001;
@@ -58,7 +59,7 @@ fn finding(check: &mut DigestCheck, kind: DigestKind, recorded: Recorded, file: 
 
 /// What comes out for the file that was restored last, once its digest record has come.
 fn found(check: &mut DigestCheck, kind: DigestKind, file: &OutputFile) -> Finding {
-    check.expect_record(kind);
+    check.expected().record(kind);
     finding(check, kind, Recorded::Digest(digest(kind, b"recorded")), file)
 }
 
@@ -122,12 +123,12 @@ fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
         for kind in DigestKind::ALL {
             let mut check = DigestCheck::new(true, false, Processor::chosen());
             if let Some(kinds) = kinds {
-                check.expect_of_plugins(kinds);
+                check.expected().of_plugins(kinds);
             }
             for turn in 0..2 {
                 check.begin(-1, None);
                 check.update(&data, true, None);
-                check.expect_record(kind);
+                check.expected().record(kind);
                 let is_checked = turn > 0 || expected.contains(&kind);
                 let expected = if is_checked { Finding::Has(digest(kind, &data)) } else { Finding::None };
                 assert_eq!(check.make_now(kind, None), expected, "{kind} {turn}");
@@ -139,7 +140,7 @@ fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
 #[test]
 fn data_of_a_plugin_whose_backups_have_no_digests_is_not_digested_until_one_comes() {
     let mut check = DigestCheck::new(true, false, Processor::chosen());
-    check.expect_of_plugins(DigestSet::EMPTY);
+    check.expected().of_plugins(DigestSet::EMPTY);
     check.begin(-1, None);
     assert_eq!(check.basis, Basis::Unprepared);
     let file = restore(&mut check, b"a file of the disk", true, true);
@@ -217,7 +218,7 @@ fn a_file_is_not_read_again_if_it_is_too_long_or_of_unknown_length() {
             check.begin(size, Some(&OutputFile::empty(tempfile::tempfile().unwrap().into(), true)));
             assert!(!check.is_readable);
             assert_eq!(check.basis, Basis::Streamed);
-            assert_eq!(check.expected(), RECORDED);
+            assert_eq!(check.kinds(), RECORDED);
         }
     }
 }
@@ -235,7 +236,7 @@ fn signed_files_are_digested_for_their_signature_or_their_record() {
                     assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::Has(digest(DigestKind::Md5, &data)));
                     continue;
                 }
-                check.expect_signature();
+                check.expected().signature();
                 let sha256 = finding(&mut check, DigestKind::Sha256, signature(), &file);
                 assert_eq!(sha256, Finding::Has(digest(DigestKind::Sha256, &data)));
                 // One that is given up leaves nothing behind.
@@ -261,7 +262,7 @@ fn a_job_without_digests_prepares_for_none_until_one_comes() {
         prepares_for_none_until_one_comes(check);
         // And so do the backups.
         let mut check = DigestCheck::new(true, false, processor);
-        check.expect_of_files(DigestSet::EMPTY);
+        check.expected().of_files(DigestSet::EMPTY);
         prepares_for_none_until_one_comes(check);
     }
 }
@@ -279,7 +280,7 @@ fn a_file_of_a_known_kind_is_not_read_again_when_its_order_changes() {
     let data = data(LONG);
     for processor in Processor::variants() {
         let mut check = DigestCheck::new(true, false, processor);
-        check.expect_record(DigestKind::Sha1);
+        check.expected().record(DigestKind::Sha1);
         let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
         check.begin(i64::try_from(LONG).unwrap(), Some(&file));
         if check.basis == Basis::Left {
@@ -321,10 +322,10 @@ fn the_first_file_is_expected_to_have_the_digest_that_backups_want() {
         for (wanted, expected) in [(None, DigestKind::Md5), (Some(DigestKind::Sha512), DigestKind::Sha512)] {
             let mut check = DigestCheck::new(true, false, processor);
             if let Some(kind) = wanted {
-                check.expect_of_files([kind].into_iter().collect());
+                check.expected().of_files([kind].into_iter().collect());
             }
             let file = restore(&mut check, &data(LONG), true, true);
-            assert_eq!(check.expected(), [expected]);
+            assert_eq!(check.kinds(), [expected]);
             // Another one is made of the file itself.
             let value = digest(DigestKind::Xxh64, &data(LONG));
             assert_eq!(found(&mut check, DigestKind::Xxh64, &file), Finding::Has(value));
@@ -361,7 +362,7 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
                 let kind = if number % 5 == 2 { DigestKind::Sha256 } else { DigestKind::Md5 };
                 check.begin(0, Some(&file));
                 data.chunks(65_536).for_each(|piece| check.update(piece, true, Some(&file)));
-                check.expect_record(DigestKind::Md5);
+                check.expected().record(DigestKind::Md5);
                 let recorded = Recorded::Digest(digest(DigestKind::Md5, b""));
                 match check.check(kind, recorded, number.to_string().as_bytes(), Some(&file)) {
                     Answer::Later(ticket) => expected.push((ticket, number, Finding::Has(digest(kind, &data)))),

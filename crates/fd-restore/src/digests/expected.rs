@@ -1,0 +1,136 @@
+//! Which kind of digest the next file has, by the files before.
+
+use fd_crypto::DigestSet;
+use fd_records::{DigestKind, Guess};
+
+/// The largest file whose bytes are kept, by the size in its attributes.
+pub(super) const SMALL: u64 = 512 << 10;
+
+/// After so many files in a row without a digest nothing is prepared for one, until one comes; for
+/// a file that can be read again after one that is not small.
+pub(super) const PATIENCE: u32 = 32;
+
+/// What takes the data of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Taker {
+    /// A file, which may be read again.
+    Disk,
+    Plugin,
+}
+
+/// The kinds of one sort of record.
+struct Kinds {
+    /// The kind of the last one.
+    last: Option<DigestKind>,
+    /// The kinds of the first one, the likely one first.
+    first: Vec<DigestKind>,
+}
+
+impl Kinds {
+    /// Those of which one is expected of data that can be read again, or can't be.
+    fn of(&self, can_be_read_again: bool) -> &[DigestKind] {
+        match &self.last {
+            Some(_) => self.last.as_slice(),
+            None if can_be_read_again => self.first.get(..1).unwrap_or_default(),
+            None => &self.first,
+        }
+    }
+}
+
+/// The kinds that are guessed so, the likely one first.
+fn guessed(so: impl Fn(Guess) -> bool) -> Vec<DigestKind> {
+    DigestKind::ALL.into_iter().filter(|kind| so(kind.guess())).collect()
+}
+
+/// What is expected of the next file.
+pub(crate) struct Expected {
+    recorded: Kinds,
+    /// The kinds of the first one of data that a plugin takes.
+    first_of_plugin: Vec<DigestKind>,
+    signed: Kinds,
+    /// Whether a signature that can be checked is expected, as the last file had one.
+    signature: bool,
+    /// Files in a row that had no digest.
+    without: u32,
+    /// The size of the longest of them.
+    longest_without: u64,
+}
+
+impl Expected {
+    /// With `signatures_count`, there will be signatures.
+    pub(super) fn new(signatures_count: bool) -> Self {
+        let signed = if signatures_count { DigestKind::SIGNED.to_vec() } else { Vec::new() };
+        Self {
+            recorded: Kinds { last: None, first: guessed(|guess| guess == Guess::Everything) },
+            first_of_plugin: guessed(|guess| guess != Guess::Nothing),
+            signed: Kinds { last: None, first: signed },
+            signature: signatures_count,
+            without: 0,
+            longest_without: 0,
+        }
+    }
+
+    /// The digests of files are of one of these kinds, until the first record has come.
+    pub(crate) fn of_files(&mut self, kinds: DigestSet) {
+        self.recorded.first = kinds.iter().collect();
+    }
+
+    /// The same for data that a plugin takes.
+    pub(crate) fn of_plugins(&mut self, kinds: DigestSet) {
+        self.first_of_plugin = kinds.iter().collect();
+    }
+
+    /// The file has a digest record of this kind, and so will the next ones.
+    pub(crate) const fn record(&mut self, kind: DigestKind) {
+        (self.without, self.longest_without) = (0, 0);
+        self.signature = false;
+        self.recorded.last = Some(kind);
+    }
+
+    /// The file has a signature that can be checked, so its digest record does not matter.
+    pub(crate) const fn signature(&mut self) {
+        (self.without, self.longest_without) = (0, 0);
+        self.signature = true;
+    }
+
+    /// The signature is over a digest of this kind.
+    pub(super) const fn signed_with(&mut self, kind: DigestKind) {
+        self.signed.last = Some(kind);
+    }
+
+    /// Whether a signature that can be checked is expected.
+    pub(super) const fn expects_signature(&self) -> bool {
+        self.signature
+    }
+
+    /// A file with this size in its attributes begins. Returns whether it is worth to prepare for
+    /// its digest.
+    pub(super) fn file(&mut self, size: u64, can_be_read_again: bool) -> bool {
+        self.without = self.without.saturating_add(1);
+        let gives_up = self.has_given_up() || self.longest_without > SMALL && can_be_read_again;
+        self.longest_without = self.longest_without.max(size);
+        self.signature || !gives_up
+    }
+
+    /// Whether so many files had no digest that nothing is prepared for one.
+    pub(super) const fn has_given_up(&self) -> bool {
+        self.without > PATIENCE
+    }
+
+    /// The kinds of which one is expected, the likely one first.
+    pub(super) fn kinds(&self, taker: Taker, can_be_read_again: bool) -> &[DigestKind] {
+        if self.signature {
+            self.signed.of(can_be_read_again)
+        } else if taker == Taker::Plugin && self.recorded.last.is_none() {
+            &self.first_of_plugin
+        } else {
+            self.recorded.of(can_be_read_again)
+        }
+    }
+
+    /// All kinds of which one may be needed.
+    pub(super) fn all(&self, taker: Taker, can_be_read_again: bool) -> DigestSet {
+        let signed = self.signed.of(can_be_read_again);
+        self.kinds(taker, can_be_read_again).iter().chain(signed).copied().collect()
+    }
+}
