@@ -79,7 +79,7 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
         }
     };
     let canceller = channel.canceller();
-    let place = daemon.unauthenticated.take(move || canceller.cancel());
+    let place = daemon.logins.unauthenticated.take(move || canceller.cancel());
     let shared = Arc::clone(daemon);
     serve(&peer.to_string(), move || director::serve(&shared, channel, place));
 }

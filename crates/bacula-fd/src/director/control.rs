@@ -38,7 +38,7 @@ impl Conversation<'_> {
             for job in supervisor.sessions().iter().filter_map(|session| session.job.get()) {
                 job.bandwidth.set(*limit);
             }
-            self.daemon.default_bandwidth.set(*limit);
+            self.daemon.jobs.default_bandwidth.set(*limit);
         } else {
             match supervisor.job(name) {
                 Some(job) => job.bandwidth.set(*limit),

@@ -269,7 +269,7 @@ impl<'d> Conversation<'d> {
             return Arc::default();
         }
         let fileset = std::mem::take(&mut self.asked.fileset).complete();
-        self.daemon.known_commands.note(self.resource.name.as_bytes(), fileset.plugin_commands());
+        self.daemon.own_files.known_commands.note(self.resource.name.as_bytes(), fileset.plugin_commands());
         self.asked.fileset = FileSetSoFar::Complete(Arc::clone(&fileset));
         fileset
     }

@@ -48,7 +48,7 @@ impl Standing {
     fn become_known(&mut self, daemon: &Daemon) {
         if let Self::Stranger(place) = self {
             place.keep();
-            *self = Self::Known { _slot: daemon.slots.take() };
+            *self = Self::Known { _slot: daemon.logins.slots.take() };
         }
     }
 }

@@ -70,9 +70,9 @@ impl Conversation<'_> {
             let prepare = |plan: &mut BackupPlan| {
                 events.tell(job, outbox, fileset.open_mut(), &Event::StartBackupJob);
                 plan.fileset = fileset.complete();
-                daemon.file_digests.note(plan.fileset.digests_of_files());
-                daemon.plugin_digests.note(plan.fileset.digests_of_plugins());
-                daemon.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
+                daemon.jobs.file_digests.note(plan.fileset.digests_of_files());
+                daemon.jobs.plugin_digests.note(plan.fileset.digests_of_plugins());
+                daemon.own_files.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
                 let snapshots = snapshots.as_ref().map(open).transpose()?;
                 scripts.run(job, outbox);
@@ -102,7 +102,7 @@ impl Conversation<'_> {
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
         }
-        let keys = self.daemon.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
+        let keys = self.daemon.jobs.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
         let matcher = Matcher::new(Arc::clone(&job));
         let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
             Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
@@ -117,8 +117,8 @@ impl Conversation<'_> {
         plan.plugins = self.plugin_access();
         plan.check_digests = self.daemon.settings.restore.check_digests;
         plan.writing_depth = self.daemon.settings.job.depth.into();
-        plan.file_digests = self.daemon.file_digests.kinds();
-        plan.plugin_digests = self.daemon.plugin_digests.kinds();
+        plan.file_digests = self.daemon.jobs.file_digests.kinds();
+        plan.plugin_digests = self.daemon.jobs.plugin_digests.kinds();
         self.tell_facts(|told| {
             match place {
                 Where::Folder(folder) => told.place = Some(folder.clone()),

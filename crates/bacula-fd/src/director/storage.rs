@@ -45,7 +45,7 @@ impl Conversation<'_> {
         }
         if job.bandwidth.get() == 0 {
             let limit = match self.resource.max_bandwidth_per_job {
-                0 => self.daemon.default_bandwidth.get(),
+                0 => self.daemon.jobs.default_bandwidth.get(),
                 limit => limit,
             };
             job.bandwidth.set(limit);

@@ -29,7 +29,7 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
     plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
-    plan.protection.clone_from(&daemon.protection);
+    plan.protection.clone_from(&daemon.jobs.protection);
     plan.signature_file = signatures::for_backup(daemon, !plan.walk.incremental);
     let settings = &daemon.settings.job;
     if let Some(workers) = settings.workers {
@@ -39,11 +39,11 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
     if let Some(memory) = settings.memory {
         plan.memory_budget = usize::try_from(memory).unwrap_or(usize::MAX);
     } else {
-        let share = daemon.job_memory.take();
+        let share = daemon.jobs.memory.take();
         plan.memory_budget = share.bytes();
         plan.memory_share = Some(Arc::new(share));
     }
-    plan.courtesy = Some(Arc::clone(&daemon.courtesy));
+    plan.courtesy = Some(Arc::clone(&daemon.jobs.courtesy));
     plan.report_times = settings.stage_times;
     plan
 }

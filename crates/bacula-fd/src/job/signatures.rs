@@ -18,7 +18,7 @@ const MODE: u32 = 0o600;
 /// The file for a backup with PKI; `None` if it is switched off, or can't be opened. With
 /// `reads_all` it is read ahead.
 pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<SignatureFile>> {
-    daemon.protection.as_ref()?;
+    daemon.jobs.protection.as_ref()?;
     let config = &daemon.config().file_daemon;
     let bytes = daemon.settings.job.kept_signatures.unwrap_or(USUAL);
     let path = path(&config.working_directory, config.port());

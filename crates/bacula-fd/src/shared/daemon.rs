@@ -1,7 +1,7 @@
 //! What all threads of the daemon share: the configuration, what runs and ran, certificates, keys,
 //! limits and counters. It starts nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +35,85 @@ const UNAUTHENTICATED: usize = 40;
 /// How long each of them has in any case, however many others wait. A login takes 0.1 s.
 const LEAST_TIME: Duration = Duration::from_secs(3);
 
+/// Who may be connected, and the challenges of their logins.
+#[derive(Debug)]
+pub(crate) struct Logins {
+    /// For connections that have logged in.
+    pub slots: Arc<Slots>,
+    /// For callers that have not logged in.
+    pub unauthenticated: Arc<Places>,
+    /// For connections that we have made to Directors.
+    pub called: Arc<Slots>,
+    challenges: Challenges,
+}
+
+impl Logins {
+    fn new(most_connections: u32) -> Self {
+        Self {
+            slots: Arc::new(Slots::new(most_connections)),
+            unauthenticated: Places::new(UNAUTHENTICATED, LEAST_TIME),
+            called: Arc::new(Slots::new(CALLED)),
+            challenges: Challenges::default(),
+        }
+    }
+}
+
+/// What all jobs share.
+#[derive(Debug)]
+pub(crate) struct ForJobs {
+    /// Makes backups give way to what else the host does.
+    pub courtesy: Arc<Courtesy>,
+    /// The memory of all backups.
+    pub memory: Arc<MemoryBudget>,
+    /// Bytes per second of a job that has no limit of its own; a Director may change it.
+    pub default_bandwidth: Bandwidth,
+    /// How data is encrypted and signed; `None` if PKI is off.
+    pub protection: Option<Arc<Protection>>,
+    /// Which digests files have.
+    pub file_digests: WantedDigests,
+    /// Which digests the data of plugins has.
+    pub plugin_digests: WantedDigests,
+}
+
+impl ForJobs {
+    fn new(manners: JobManners, max_bandwidth: u64, protection: Option<Protection>) -> Self {
+        let courtesy = Courtesy::new(match manners {
+            JobManners::Off => Manners::Off,
+            JobManners::Auto => Manners::Auto,
+            JobManners::Generous => Manners::Generous,
+        });
+        Self {
+            courtesy,
+            memory: MemoryBudget::of(fd_os::memory_limit::memory()),
+            default_bandwidth: Bandwidth::new(max_bandwidth),
+            protection: protection.map(Arc::new),
+            file_digests: WantedDigests::default(),
+            plugin_digests: WantedDigests::default(),
+        }
+    }
+}
+
+/// The daemon's own files in its working directory.
+#[derive(Debug)]
+pub(crate) struct OwnFiles {
+    /// The jobs that ended.
+    state: PathBuf,
+    /// The plugin commands that Directors have sent.
+    pub known_commands: Arc<KnownCommands>,
+    /// Snapshots that are to be removed.
+    pub snapshot_journal: SnapshotJournal,
+}
+
+impl OwnFiles {
+    fn new(folder: &Path, port: u16) -> Self {
+        Self {
+            state: state_file::path(folder, port),
+            known_commands: Arc::new(KnownCommands::new(folder, port)),
+            snapshot_journal: SnapshotJournal::new(folder, port),
+        }
+    }
+}
+
 /// What all threads share.
 #[derive(Debug)]
 pub(crate) struct Daemon {
@@ -46,39 +125,21 @@ pub(crate) struct Daemon {
     pub certificates: ResourceCertificates,
     /// The settings that the stock daemon does not have.
     pub settings: Settings,
-    /// Makes backups give way to what else the host does.
-    pub courtesy: Arc<Courtesy>,
-    /// The memory of all backups.
-    pub job_memory: Arc<MemoryBudget>,
+    /// What all jobs share.
+    pub jobs: ForJobs,
+    /// Who may be connected.
+    pub logins: Logins,
+    /// The daemon's own files.
+    pub own_files: OwnFiles,
     plugins: Mutex<Vec<Arc<dyn Plugin>>>,
     /// What plugins may ask about the daemon.
     pub facts: Arc<DaemonFacts>,
-    state_file: PathBuf,
-    /// Bytes per second of a job that has no limit of its own; a Director may change it.
-    pub default_bandwidth: Bandwidth,
     /// Debug output: its level and where it goes.
     pub debug: Arc<Debug>,
-    /// For connections that have logged in.
-    pub slots: Arc<Slots>,
-    /// For callers that have not logged in.
-    pub unauthenticated: Arc<Places>,
-    challenges: Challenges,
-    /// For connections that we have made to Directors.
-    pub called: Arc<Slots>,
-    /// How data is encrypted and signed; `None` if PKI is off.
-    pub protection: Option<Arc<Protection>>,
     /// What the Statistics resources do.
     pub collectors: Collectors,
     /// The loops that are watched.
     pub pulses: Pulses,
-    /// Which digests files have.
-    pub file_digests: WantedDigests,
-    /// Which digests the data of plugins has.
-    pub plugin_digests: WantedDigests,
-    /// The plugin commands that Directors have sent.
-    pub known_commands: Arc<KnownCommands>,
-    /// Snapshots that are to be removed.
-    pub snapshot_journal: SnapshotJournal,
 }
 
 impl Daemon {
@@ -94,42 +155,24 @@ impl Daemon {
         facts: DaemonFacts,
     ) -> Self {
         let daemon = &config.file_daemon;
-        let state_file = state_file::path(&daemon.working_directory, daemon.port());
-        let history = state_file::load(&state_file);
-        let snapshot_journal = SnapshotJournal::new(&daemon.working_directory, daemon.port());
-        let known_commands = Arc::new(KnownCommands::new(&daemon.working_directory, daemon.port()));
-        let slots = Arc::new(Slots::new(daemon.max_concurrent_jobs));
-        let default_bandwidth = Bandwidth::new(daemon.max_bandwidth_per_job);
+        let own_files = OwnFiles::new(&daemon.working_directory, daemon.port());
+        let logins = Logins::new(daemon.max_concurrent_jobs);
+        let jobs = ForJobs::new(settings.job.manners, daemon.max_bandwidth_per_job, protection);
         let collectors = Collectors::new(config.statistics.len());
-        let supervisor = Supervisor::new(config, history);
-        let courtesy = Courtesy::new(match settings.job.manners {
-            JobManners::Off => Manners::Off,
-            JobManners::Auto => Manners::Auto,
-            JobManners::Generous => Manners::Generous,
-        });
+        let history = state_file::load(&own_files.state);
         Self {
-            supervisor,
+            supervisor: Supervisor::new(config, history),
             platform: Platform::detect(),
             certificates,
             settings,
-            courtesy,
-            job_memory: MemoryBudget::of(fd_os::memory_limit::memory()),
+            jobs,
+            logins,
+            own_files,
             plugins: Mutex::new(plugins),
             facts: Arc::new(facts),
-            state_file,
-            default_bandwidth,
             debug,
-            slots,
-            unauthenticated: Places::new(UNAUTHENTICATED, LEAST_TIME),
-            challenges: Challenges::default(),
-            called: Arc::new(Slots::new(CALLED)),
-            protection: protection.map(Arc::new),
             collectors,
             pulses: Pulses::new(),
-            plugin_digests: WantedDigests::default(),
-            file_digests: WantedDigests::default(),
-            known_commands,
-            snapshot_journal,
         }
     }
 
@@ -153,7 +196,7 @@ impl Daemon {
             tls_authenticate: tls.authenticate,
             require_tls,
             peer_may_have_our_name: true,
-            challenges: self.challenges.clone(),
+            challenges: self.logins.challenges.clone(),
             random: random(),
             time: clock::seconds(),
         }
@@ -168,10 +211,10 @@ impl Daemon {
     /// checked a program must not get what nobody has ordered: it has run when its signature comes.
     pub(crate) fn orders(&self, director: &str) -> Orders {
         let rule = match self.settings.plugins.restore_commands {
-            RestoreCommands::Any if self.protection.is_some() => RestoreCommands::Known,
+            RestoreCommands::Any if self.jobs.protection.is_some() => RestoreCommands::Known,
             rule => rule,
         };
-        Orders { known: Arc::clone(&self.known_commands), director: director.as_bytes().to_vec(), rule }
+        Orders { known: Arc::clone(&self.own_files.known_commands), director: director.as_bytes().to_vec(), rule }
     }
 
     /// The plugins that are loaded, in the order in which they are told of events.
@@ -195,8 +238,8 @@ impl Daemon {
 
     /// Writes the state file.
     pub(crate) fn save_state(&self) {
-        if let Err(error) = state_file::save(&self.state_file, &self.supervisor.history()) {
-            tracing::warn!(%error, path = %self.state_file.display(), "the state file can't be written");
+        if let Err(error) = state_file::save(&self.own_files.state, &self.supervisor.history()) {
+            tracing::warn!(%error, path = %self.own_files.state.display(), "the state file can't be written");
         }
     }
 }

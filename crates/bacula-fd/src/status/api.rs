@@ -31,7 +31,7 @@ pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.number("debug", debug.level());
     out.number("trace", u8::from(debug.traces()));
     out.list("tags", &debug.tag_names());
-    out.number("bwlimit", daemon.default_bandwidth.get());
+    out.number("bwlimit", daemon.jobs.default_bandwidth.get());
     out.list("plugins", &names(&daemon.plugins()));
     out.number("pkiencryption", u8::from(pki.encryption));
     out.number("pkisignature", u8::from(pki.encryption || pki.signatures));
@@ -158,7 +158,7 @@ pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.text("FDAddress", b"");
     out.number("SDConnectTimeout", own.sd_connect_timeout.as_secs());
     out.number("MaximumNetworkBufferSize", own.max_network_buffer_size);
-    out.number("MaximumBandwidthPerJob", daemon.default_bandwidth.get());
+    out.number("MaximumBandwidthPerJob", daemon.jobs.default_bandwidth.get());
     out.flag("CommCommpression", own.comm_compression);
     out.list("DisableCommand", &own.disable_command);
     out.flag("TLSEnable", own.tls.enable);

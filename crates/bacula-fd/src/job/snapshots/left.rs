@@ -19,7 +19,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(320);
 
 /// Reads the journal, and removes what is in it on a thread of its own: a helper may take long.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
-    let left = daemon.snapshot_journal.load();
+    let left = daemon.own_files.snapshot_journal.load();
     if left.is_empty() {
         return;
     }
@@ -58,9 +58,9 @@ fn settle(daemon: &Daemon, helper: &Helper, number: u64, snapshot: &Snapshot, ou
     let Snapshot { name, mount_point, volume, .. } = snapshot;
     let (kind, text) = match outcome {
         // Where nothing was removed, nothing is said. An operator may have been faster.
-        Ok(Removed::NotThere) => return daemon.snapshot_journal.forget(number),
-        Err(_) if !is_there(helper, snapshot, &|| true) => return daemon.snapshot_journal.forget(number),
-        Ok(Removed::Done) if snapshot.stays => return daemon.snapshot_journal.forget(number),
+        Ok(Removed::NotThere) => return daemon.own_files.snapshot_journal.forget(number),
+        Err(_) if !is_there(helper, snapshot, &|| true) => return daemon.own_files.snapshot_journal.forget(number),
+        Ok(Removed::Done) if snapshot.stays => return daemon.own_files.snapshot_journal.forget(number),
         Ok(Removed::Done) => (MessageType::Info, texts::left_snapshot_removed(name, mount_point)),
         Err(failed) => {
             let why = failed.error.trim_ascii_end();
@@ -68,7 +68,7 @@ fn settle(daemon: &Daemon, helper: &Helper, number: u64, snapshot: &Snapshot, ou
         }
     };
     if outcome.is_ok() {
-        daemon.snapshot_journal.forget(number);
+        daemon.own_files.snapshot_journal.forget(number);
     }
     daemon.supervisor.say(kind, "snapshots", text);
 }

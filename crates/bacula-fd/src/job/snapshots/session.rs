@@ -72,7 +72,7 @@ impl<'j> Session<'j> {
         outbox: &'j Outbox,
         reads: &mut Arc<Snapshots>,
     ) -> Result<Self, Over> {
-        let (helper, journal) = (order.helper.clone(), &order.daemon.snapshot_journal);
+        let (helper, journal) = (order.helper.clone(), &order.daemon.own_files.snapshot_journal);
         let mut session = Self { job, outbox, helper, journal, made: Vec::new() };
         if !session.helper.exists() {
             return Ok(session);
