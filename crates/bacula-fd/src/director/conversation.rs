@@ -111,9 +111,9 @@ impl<'d> Conversation<'d> {
     /// Does one thing of the job, and says so to `.status activity`.
     pub(super) fn in_phase<T>(&mut self, phase: Phase, work: impl FnOnce(&mut Self) -> T) -> T {
         let job = self.job();
-        job.enter(phase, clock::seconds());
+        job.course.enter(phase, clock::seconds());
         let done = work(self);
-        job.enter(Phase::Waiting, clock::seconds());
+        job.course.enter(Phase::Waiting, clock::seconds());
         done
     }
 

@@ -32,7 +32,7 @@ impl Conversation<'_> {
         let level = self.job().level();
         let full = matches!(level, JobLevel::Backup(BackupLevel::Full | BackupLevel::Base));
         self.asked.level.flags.accurate = true;
-        self.job().expect(|expected| expected.listed = announced);
+        self.job().course.expect(|expected| expected.listed = announced);
         self.tell_facts(|told| told.accurate = true);
         // Only a Verify job has a list and no level yet.
         let mut list = if level == JobLevel::None {

@@ -127,7 +127,7 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
         supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(&call.job));
         return;
     };
-    if let Err(second) = job.park(channel) {
+    if let Err(second) = job.storage.park(channel) {
         tracing::warn!(job = %job.name(), peer = %second.peer(), "a Storage daemon called twice");
     }
 }

@@ -181,7 +181,7 @@ impl Conversation<'_> {
         work: impl FnOnce(&Job, &Outbox, &mut W) + Send,
     ) -> Option<W> {
         let earlier = self.daemon.supervisor.past().size(&job.identity.name, job.kind().code(), job.level().code());
-        job.expect(|expected| expected.earlier = earlier);
+        job.course.expect(|expected| expected.earlier = earlier);
         let (outbox, said) = self.outbox(job);
         let ended = thread::scope(|scope| {
             let worker = thread::Builder::new().name(thread_name(job)).spawn_scoped(scope, {

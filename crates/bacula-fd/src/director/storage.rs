@@ -122,11 +122,11 @@ impl Conversation<'_> {
         if port == 0 {
             let director = self.channel.canceller();
             let wanted = || !director.peer_has_left();
-            let mut called = job.await_call(SILENCE, &wanted);
+            let mut called = job.storage.await_call(SILENCE, &job.cancel, &wanted);
             if called.is_none() && !job.cancel.is_cancelled() && wanted() {
                 let text = texts::storage_does_not_call(&self.daemon.config().file_daemon.addresses);
                 self.say(MessageType::Warning, text.as_bytes());
-                called = job.await_call(CALL_TIMEOUT.saturating_sub(SILENCE), &wanted);
+                called = job.storage.await_call(CALL_TIMEOUT.saturating_sub(SILENCE), &job.cancel, &wanted);
             }
             if called.is_none() {
                 self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);

@@ -195,9 +195,9 @@ impl Expression {
 
     fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
         let mut inner = self.matcher.inner.lock();
-        self.matcher.job.set_asking(true);
+        self.matcher.job.course.set_asking(true);
         let found = self.ask_guest(&mut inner, text, groups);
-        self.matcher.job.set_asking(false);
+        self.matcher.job.course.set_asking(false);
         found
     }
 

@@ -128,7 +128,7 @@ fn has_waited_enough(
     if now.saturating_duration_since(since) < GRACE {
         return false;
     }
-    let waits_for_us = job.is_asking() || is_in_plugin();
+    let waits_for_us = job.course.is_asking() || is_in_plugin();
     if waits_for_us {
         *unwanted = None;
     }

@@ -1,20 +1,24 @@
 //! The state of a job that its threads, the operator's `cancel` and `status` share. Not here:
 //! running it.
 
+mod course;
 mod outlook;
+mod storage_side;
 mod words;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use fd_config::Messages;
 use fd_messages::{CancelToken, MessageType, Progress};
-use fd_os::lock::{Condvar, Mutex};
+use fd_os::lock::Mutex;
 use fd_session::JobStatus;
-use fd_transport::{Bandwidth, Canceller, Channel};
+use fd_transport::{Bandwidth, Canceller};
 
-pub(crate) use outlook::{Done, Expected, Outlook};
+pub(crate) use course::Course;
+pub(crate) use outlook::{Done, Outlook};
+pub(crate) use storage_side::{StorageSide, StorageView};
 pub(crate) use words::{JobKind, JobLevel, Phase, Words, status_words};
 
 /// What identifies a job, from `JobId=`.
@@ -28,32 +32,6 @@ pub(crate) struct Identity {
     pub vol_session_id: u32,
     /// The Storage Daemon's session time.
     pub vol_session_time: u32,
-}
-
-/// The Storage Daemon's connection as status and cancel see it.
-#[derive(Clone, Debug)]
-struct StorageSide {
-    canceller: Canceller,
-    encrypted: bool,
-}
-
-/// What status shows of the Storage Daemon's connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct StorageView {
-    /// Frames that it has sent us.
-    pub frames_read: u64,
-    /// Number of the socket.
-    pub descriptor: i32,
-    /// Whether it is encrypted.
-    pub encrypted: bool,
-}
-
-/// The last rate that a status has computed (reference 02 §11.1).
-#[derive(Clone, Copy, Debug)]
-struct Rate {
-    bytes_per_second: Option<u64>,
-    bytes: u64,
-    time: i64,
 }
 
 /// One job.
@@ -77,20 +55,11 @@ pub(crate) struct Job {
     status: AtomicU8,
     kind: AtomicU8,
     level: AtomicU8,
-    phase: AtomicU8,
-    phase_since: AtomicI64,
-    /// Locked by statuses only.
-    rate: Mutex<Rate>,
-    storage: Mutex<Option<StorageSide>>,
-    /// A Storage Daemon that called us, until the job's own thread takes it.
-    caller: Mutex<Option<Channel>>,
-    called: Condvar,
     has_snapshots: AtomicBool,
-    /// A thread waits for the process that matches heavy expressions.
-    is_asking: AtomicBool,
-    /// When it has begun with its files, seconds since 1970; 0 before that.
-    files_since: AtomicI64,
-    expected: Mutex<Expected>,
+    /// What it does right now, and how far it is.
+    pub course: Course,
+    /// Its Storage Daemon.
+    pub storage: StorageSide,
 }
 
 /// How often a cancel is looked for.
@@ -113,16 +82,9 @@ impl Job {
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.code()),
             level: AtomicU8::new(JobLevel::None.code()),
-            phase: AtomicU8::new(Phase::Waiting as u8),
-            phase_since: AtomicI64::new(started),
-            rate: Mutex::new(Rate { bytes_per_second: None, bytes: 0, time: started }),
-            storage: Mutex::new(None),
-            caller: Mutex::new(None),
-            called: Condvar::new(),
             has_snapshots: AtomicBool::new(false),
-            is_asking: AtomicBool::new(false),
-            files_since: AtomicI64::new(0),
-            expected: Mutex::default(),
+            course: Course::new(started),
+            storage: StorageSide::default(),
         }
     }
 
@@ -186,90 +148,31 @@ impl Job {
         self.level.store(level.code(), Ordering::Relaxed);
     }
 
-    /// What it does right now.
-    pub(crate) fn phase(&self) -> Phase {
-        let phase = self.phase.load(Ordering::Relaxed);
-        Phase::ALL.into_iter().find(|known| *known as u8 == phase).unwrap_or(Phase::Waiting)
-    }
-
-    /// Since when, seconds since 1970.
-    pub(crate) fn phase_since(&self) -> i64 {
-        self.phase_since.load(Ordering::Relaxed)
-    }
-
-    /// Notes what it does from `now` on.
-    pub(crate) fn enter(&self, phase: Phase, now: i64) {
-        if phase == Phase::Files {
-            let _since_the_first = self.files_since.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
-        }
-        self.phase.store(phase as u8, Ordering::Relaxed);
-        self.phase_since.store(now, Ordering::Relaxed);
-    }
-
-    /// Notes whether a thread waits for the process that matches heavy expressions.
-    pub(crate) fn set_asking(&self, is_asking: bool) {
-        self.is_asking.store(is_asking, Ordering::Relaxed);
-    }
-
-    /// Whether a thread does. A cancel ends that process, and so the wait.
-    pub(crate) fn is_asking(&self) -> bool {
-        self.is_asking.load(Ordering::Relaxed)
-    }
-
-    /// Notes how much it may have.
-    pub(crate) fn expect(&self, note: impl FnOnce(&mut Expected)) {
-        note(&mut self.expected.lock());
-    }
-
     /// How far it is, if something tells how much it will have.
     pub(crate) fn outlook(&self, now: i64) -> Option<Outlook> {
-        let since = self.files_since.load(Ordering::Relaxed);
-        if since == 0 {
-            return None;
-        }
         let done = Done {
-            seconds: u64::try_from(now.saturating_sub(since)).unwrap_or(0),
+            seconds: self.course.seconds_of_files(now)?,
             bytes: self.progress.job_bytes(),
             examined: self.progress.files_examined(),
             to_restore: self.progress.files_expected().into(),
         };
-        let expected = *self.expected.lock();
-        Outlook::of(self.kind(), self.level(), &expected, &done)
+        Outlook::of(self.kind(), self.level(), &self.course.expected(), &done)
     }
 
-    /// Recent bytes per second, smoothed as the stock daemon does it: only a plain status more than
-    /// ten seconds after the one before moves the base.
+    /// Recent bytes per second, smoothed.
     pub(crate) fn last_rate(&self, now: i64) -> u64 {
-        const BASE_MOVES_AFTER: i64 = 10;
-        let mut rate = self.rate.lock();
-        let bytes = self.progress.job_bytes();
-        let seconds = u64::try_from(now.saturating_sub(rate.time)).unwrap_or(0).max(1);
-        let current = bytes.saturating_sub(rate.bytes) / seconds;
-        let last = rate.bytes_per_second.unwrap_or(current);
-        let smoothed = last.saturating_mul(2).saturating_add(current) / 3;
-        if now.saturating_sub(rate.time) > BASE_MOVES_AFTER {
-            *rate = Rate { bytes_per_second: Some(smoothed), bytes, time: now };
-        }
-        smoothed
+        self.course.last_rate(now, self.progress.job_bytes())
     }
 
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
-    pub(crate) fn set_storage(&self, storage: Option<(Canceller, bool)>) {
-        let side = storage.map(|(canceller, encrypted)| StorageSide { canceller, encrypted });
-        self.storage.lock().clone_from(&side);
+    pub(crate) fn set_storage(&self, connection: Option<(Canceller, bool)>) {
+        self.storage.set(connection);
         // Checked only now: an earlier cancel didn't see the connection.
         if self.cancel.is_cancelled()
-            && let Some(side) = &side
+            && let Some(canceller) = self.storage.canceller()
         {
-            side.canceller.cancel();
+            canceller.cancel();
         }
-    }
-
-    /// The connection to a Storage Daemon, if there is one. The lock is only ever held for a copy.
-    pub(crate) fn storage_view(&self) -> Option<StorageView> {
-        let side = self.storage.lock().clone()?;
-        let (frames_read, descriptor) = (side.canceller.frames_received(), side.canceller.descriptor().unwrap_or(0));
-        Some(StorageView { frames_read, descriptor, encrypted: side.encrypted })
     }
 
     /// The operator's `cancel`, or `stop` if the job is to be resumed: the state changes and every
@@ -278,21 +181,20 @@ impl Job {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
         self.aborts.fetch_add(1, Ordering::Relaxed);
-        let side = self.storage.lock().clone();
-        let Some(side) = side else { return };
+        let Some(canceller) = self.storage.canceller() else { return };
         if self.kind() != JobKind::Backup {
-            return side.canceller.cancel();
+            return canceller.cancel();
         }
         // A sender stops by itself, between two frames, which spares the Storage Daemon an error. A
         // thread that waits for the Storage Daemon is woken.
-        let canceller = side.canceller.clone();
+        let second = canceller.clone();
         let cut = move || {
             std::thread::sleep(GRACE);
             canceller.cancel();
         };
         if let Err(error) = std::thread::Builder::new().name("cuts".to_owned()).spawn(cut) {
             tracing::warn!(%error, "no thread to wait for the job's own end");
-            side.canceller.cancel();
+            second.cancel();
         }
     }
 
@@ -309,29 +211,6 @@ impl Job {
             status => status_words(status),
         };
         Words { status, level: self.level().words(), kind: self.kind().words() }
-    }
-
-    /// A Storage Daemon has called for this job; gives the connection back if another one waits
-    /// already.
-    pub(crate) fn park(&self, channel: Channel) -> Result<(), Box<Channel>> {
-        let mut caller = self.caller.lock();
-        if caller.is_some() {
-            return Err(Box::new(channel));
-        }
-        *caller = Some(channel);
-        self.called.notify_all();
-        Ok(())
-    }
-
-    /// Waits for the Storage Daemon's call, at most `limit`, until the job is canceled, and no
-    /// longer than `wanted` returns true.
-    pub(crate) fn await_call(&self, limit: Duration, wanted: &dyn Fn() -> bool) -> Option<Channel> {
-        let start = Instant::now();
-        let mut caller = self.caller.lock();
-        while caller.is_none() && !self.cancel.is_cancelled() && wanted() && start.elapsed() < limit {
-            (caller, _) = self.called.wait_timeout(caller, STEP);
-        }
-        caller.take()
     }
 
     /// Waits for this time, or until the job is canceled.

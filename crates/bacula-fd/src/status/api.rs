@@ -97,7 +97,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     if view.files > 0 {
         out.text("Processing file", &view.current_file);
     }
-    match job.storage_view() {
+    match job.storage.view() {
         Some(storage) => {
             out.number("SDReadSeqNo", storage.frames_read);
             out.number("fd", storage.descriptor);
@@ -178,11 +178,11 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     let mut frames = vec![out.frame()];
     for job in daemon.supervisor.running_jobs() {
         let view = JobView::of(&job);
-        let last = job.progress.last_activity().max(job.phase_since());
+        let last = job.progress.last_activity().max(job.course.phase_since());
         out.begin_object();
         out.number("JobId", job.identity.job_id);
         out.text("Job", &job.identity.name);
-        out.text("Phase", job.phase().words().as_bytes());
+        out.text("Phase", job.course.phase().words().as_bytes());
         out.text("File", Said::of_bytes(&mask_password(&view.current_file)).as_str().as_bytes());
         out.number("JobFiles", view.files);
         out.number("JobBytes", view.bytes);

@@ -173,7 +173,7 @@ fn running(job: &Job) -> Vec<Vec<u8>> {
     if progress.files() > 0 {
         frames.push([b"    Processing file: ", &mask_password(&progress.current_file())[..], b"\n"].concat());
     }
-    let storage = match job.storage_view() {
+    let storage = match job.storage.view() {
         Some(StorageView { frames_read, descriptor, encrypted }) => {
             format!("    SDReadSeqNo={frames_read} fd={descriptor} SDtls={}\n", u8::from(encrypted))
         }
