@@ -103,7 +103,24 @@ pub(crate) struct Exchange<B> {
     stopped: AtomicBool,
 }
 
+/// Who waits for what.
+#[derive(Default)]
 #[expect(clippy::struct_excessive_bools, reason = "independent conditions of different threads")]
+struct Waiting {
+    /// Workers without a batch.
+    workers: usize,
+    walker: bool,
+    walker_for_all: bool,
+    sender: bool,
+    /// Workers without a piece,
+    for_memory: usize,
+    /// one of them that of the first slot.
+    first_for_memory: bool,
+    for_news: usize,
+    /// The worker of the first slot, until so few pieces of it wait for the sender.
+    for_few: Option<usize>,
+}
+
 struct State<B> {
     batches: VecDeque<(Slot, B)>,
     outputs: VecDeque<Output>,
@@ -122,15 +139,7 @@ struct State<B> {
     workers: usize,
     /// The most that there were.
     most_workers: usize,
-    idle_workers: usize,
-    walker_waits: bool,
-    walker_waits_for_all: bool,
-    sender_waits: bool,
-    memory_waiters: usize,
-    news_waiters: usize,
-    first_waits_for_memory: bool,
-    /// The worker of the first slot waits until so few pieces of it wait for the sender.
-    waits_for_few: Option<usize>,
+    waiting: Waiting,
 }
 
 /// The position of a batch in the stream.
@@ -186,14 +195,7 @@ impl<B> Exchange<B> {
                 no_more_batches: false,
                 workers: 0,
                 most_workers: 0,
-                idle_workers: 0,
-                walker_waits: false,
-                walker_waits_for_all: false,
-                sender_waits: false,
-                memory_waiters: 0,
-                news_waiters: 0,
-                first_waits_for_memory: false,
-                waits_for_few: None,
+                waiting: Waiting::default(),
             }),
             limits,
             times,
@@ -211,7 +213,7 @@ impl<B> Exchange<B> {
     pub(crate) fn submit(&self, batch: B) -> Result<(), Stopped> {
         let mut state = self.lock();
         while state.batches.len() >= self.queue(&state) && !self.is_stopped() {
-            state.walker_waits = true;
+            state.waiting.walker = true;
             state = self.wait(&self.room, Stage::WalkWaits, state);
         }
         if self.is_stopped() {
@@ -221,7 +223,7 @@ impl<B> Exchange<B> {
         state.outputs.push_back(Output::default());
         state.batches.push_back((slot, batch));
         state.assign_file_indexes();
-        if state.idle_workers > 0 {
+        if state.waiting.workers > 0 {
             self.work.notify_one();
         }
         Ok(())
@@ -231,10 +233,10 @@ impl<B> Exchange<B> {
     pub(crate) fn wait_until_sent(&self) -> Result<(), Stopped> {
         let mut state = self.lock();
         while !state.outputs.is_empty() && !self.is_stopped() {
-            state.walker_waits_for_all = true;
+            state.waiting.walker_for_all = true;
             state = self.wait(&self.room, Stage::WalkWaits, state);
         }
-        state.walker_waits_for_all = false;
+        state.waiting.walker_for_all = false;
         if self.is_stopped() { Err(Stopped) } else { Ok(()) }
     }
 
@@ -245,9 +247,9 @@ impl<B> Exchange<B> {
             if self.is_stopped() {
                 return Err(Stopped);
             }
-            state.news_waiters += 1;
+            state.waiting.for_news += 1;
             state = self.wait(&self.news, Stage::WorkWaitsForSender, state);
-            state.news_waiters -= 1;
+            state.waiting.for_news -= 1;
         }
         Ok(())
     }
@@ -258,15 +260,15 @@ impl<B> Exchange<B> {
     pub(crate) fn hire(&self, allowed: usize) -> Option<usize> {
         let mut state = self.lock();
         let enough = if state.workers == 0 { 1 } else { WORTH_ANOTHER };
-        let has_memory = state.workers < self.limits.base || state.memory_waiters == 0;
+        let has_memory = state.workers < self.limits.base || state.waiting.for_memory == 0;
         let hires = state.workers < allowed
-            && state.batches.len().saturating_sub(state.idle_workers) >= enough
+            && state.batches.len().saturating_sub(state.waiting.workers) >= enough
             && has_memory
             && !self.is_stopped();
         if hires {
             state.workers += 1;
             state.most_workers = state.most_workers.max(state.workers);
-            state.idle_workers += 1;
+            state.waiting.workers += 1;
         }
         hires.then_some(state.workers)
     }
@@ -285,13 +287,13 @@ impl<B> Exchange<B> {
     /// Worker: has started.
     pub(crate) fn worker_arrived(&self) {
         let mut state = self.lock();
-        state.idle_workers = state.idle_workers.saturating_sub(1);
+        state.waiting.workers = state.waiting.workers.saturating_sub(1);
     }
 
     /// A worker could not be started. Returns how many there are.
     pub(crate) fn no_worker(&self) -> usize {
         let mut state = self.lock();
-        state.idle_workers = state.idle_workers.saturating_sub(1);
+        state.waiting.workers = state.waiting.workers.saturating_sub(1);
         state.workers = state.workers.saturating_sub(1);
         state.workers
     }
@@ -322,15 +324,15 @@ impl<B> Exchange<B> {
             }
             if state.workers > allowed.max(1) {
                 state.workers -= 1;
-                if state.idle_workers > 0 && !state.batches.is_empty() {
+                if state.waiting.workers > 0 && !state.batches.is_empty() {
                     // This worker may have been woken for it.
                     self.work.notify_one();
                 }
                 return None;
             }
             if let Some(batch) = state.batches.pop_front() {
-                if state.walker_waits && state.batches.len() <= self.queue(&state) / 2 {
-                    state.walker_waits = false;
+                if state.waiting.walker && state.batches.len() <= self.queue(&state) / 2 {
+                    state.waiting.walker = false;
                     self.room.notify_one();
                 }
                 return Some(batch);
@@ -338,9 +340,9 @@ impl<B> Exchange<B> {
             if state.no_more_batches {
                 return None;
             }
-            state.idle_workers += 1;
+            state.waiting.workers += 1;
             state = self.wait(&self.work, Stage::WorkWaitsForEntries, state);
-            state.idle_workers -= 1;
+            state.waiting.workers -= 1;
         }
     }
 
@@ -383,15 +385,15 @@ impl<B> Exchange<B> {
             if self.is_stopped() {
                 return Err(Stopped);
             }
-            state.news_waiters += 1;
+            state.waiting.for_news += 1;
             state = self.wait(&self.news, Stage::WorkWaitsForEntries, state);
-            state.news_waiters -= 1;
+            state.waiting.for_news -= 1;
         }
     }
 
     /// Worker: conditions of [`Self::wait_for`] may hold now.
     pub(crate) fn announce(&self) {
-        if self.lock().news_waiters > 0 {
+        if self.lock().waiting.for_news > 0 {
             self.news.notify_all();
         }
     }
@@ -443,7 +445,7 @@ impl<B> Exchange<B> {
             state.taken -= 1;
             let usable = self.limits.usable(state.most_workers);
             let is_enough = state.taken + self.limits.enough(usable) <= usable;
-            if state.first_waits_for_memory || (state.memory_waiters > 0 && is_enough) {
+            if state.waiting.first_for_memory || (state.waiting.for_memory > 0 && is_enough) {
                 self.memory.notify_all();
             }
         }
@@ -456,7 +458,7 @@ impl<B> Exchange<B> {
                 Some(output) => {
                     if let Some(piece) = output.pieces.pop_front() {
                         let waiting = output.pieces.len();
-                        if state.waits_for_few.is_some_and(|few| waiting <= few) {
+                        if state.waiting.for_few.is_some_and(|few| waiting <= few) {
                             self.memory.notify_all();
                         }
                         return Some(piece);
@@ -464,13 +466,13 @@ impl<B> Exchange<B> {
                     if output.closed {
                         state.outputs.pop_front();
                         state.first += 1;
-                        if state.memory_waiters > 0 {
+                        if state.waiting.for_memory > 0 {
                             self.memory.notify_all();
                         }
-                        if state.news_waiters > 0 {
+                        if state.waiting.for_news > 0 {
                             self.news.notify_all();
                         }
-                        if state.walker_waits_for_all && state.outputs.is_empty() {
+                        if state.waiting.walker_for_all && state.outputs.is_empty() {
                             self.room.notify_one();
                         }
                         continue;
@@ -482,9 +484,9 @@ impl<B> Exchange<B> {
             if cancel.is_cancelled() {
                 return None;
             }
-            state.sender_waits = true;
+            state.waiting.sender = true;
             state = self.wait_for_piece(state);
-            state.sender_waits = false;
+            state.waiting.sender = false;
         }
     }
 
@@ -523,10 +525,10 @@ impl<B> Exchange<B> {
         if slot.0 == state.first && waiting(&mut state) > most {
             let few = most / 2;
             while !self.is_stopped() && waiting(&mut state) > few {
-                state.waits_for_few = Some(few);
+                state.waiting.for_few = Some(few);
                 state = self.wait(&self.memory, Stage::WorkWaitsForSender, state);
             }
-            state.waits_for_few = None;
+            state.waiting.for_few = None;
         }
         state
     }
@@ -545,12 +547,12 @@ impl<B> Exchange<B> {
                     ..Piece::default()
                 }));
             }
-            state.first_waits_for_memory |= is_first;
-            state.memory_waiters += 1;
+            state.waiting.first_for_memory |= is_first;
+            state.waiting.for_memory += 1;
             state = self.wait(&self.memory, Stage::WorkWaitsForSender, state);
-            state.memory_waiters -= 1;
+            state.waiting.for_memory -= 1;
             if is_first {
-                state.first_waits_for_memory = false;
+                state.waiting.first_for_memory = false;
             }
         }
     }
@@ -559,7 +561,7 @@ impl<B> Exchange<B> {
         let Some(output) = state.output(slot) else { return };
         output.pieces.push_back(piece);
         output.closed = closed;
-        if state.sender_waits && slot.0 == state.first {
+        if state.waiting.sender && slot.0 == state.first {
             self.ready.notify_one();
         }
     }

@@ -45,13 +45,13 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
     let parts = [times.take_part(), times.take_part()];
     thread::scope(|scope| {
         let sender = scope.spawn(|| exchange.next(None, &CancelToken::new()).is_none());
-        while !exchange.lock().sender_waits {
+        while !exchange.lock().waiting.sender {
             thread::yield_now();
         }
         assert_eq!(times.standstill(), None, "the walker is on its way");
         let walker = scope.spawn(|| [1, 2].map(|batch| exchange.submit(batch).is_ok()));
         // From here on no other thread runs.
-        while !(exchange.lock().walker_waits && times.standstill().is_some()) {
+        while !(exchange.lock().waiting.walker && times.standstill().is_some()) {
             thread::yield_now();
         }
         assert_eq!(times.standstill(), times.standstill());
@@ -74,15 +74,15 @@ fn a_worker_that_stays_near_waits_until_half_of_its_pieces_are_sent() {
     }
     thread::scope(|scope| {
         let fifth = scope.spawn(|| exchange.publish(slot, next, Some(4)).unwrap());
-        while exchange.lock().waits_for_few.is_none() {
+        while exchange.lock().waiting.for_few.is_none() {
             thread::yield_now();
         }
         let mut sent = exchange.next(None, &CancelToken::new());
         sent = exchange.next(sent.take(), &CancelToken::new());
-        assert_eq!(exchange.lock().waits_for_few, Some(2), "three pieces are left");
+        assert_eq!(exchange.lock().waiting.for_few, Some(2), "three pieces are left");
         sent = exchange.next(sent.take(), &CancelToken::new());
         let next = fifth.join().unwrap();
-        assert_eq!(exchange.lock().waits_for_few, None);
+        assert_eq!(exchange.lock().waiting.for_few, None);
         assert!(sent.is_some());
         exchange.close(slot, next);
     });
@@ -234,7 +234,7 @@ fn no_more_workers_than_usual_come_while_memory_is_short() {
     let held = exchange.obtain(slots[1]).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| assert!(exchange.obtain(slots[1]).is_err()));
-        while exchange.lock().memory_waiters == 0 {
+        while exchange.lock().waiting.for_memory == 0 {
             thread::yield_now();
         }
         assert_eq!([exchange.hire(9), exchange.hire(9), exchange.hire(9)], [Some(1), Some(2), None]);

@@ -247,7 +247,7 @@ impl<'j> Emitter<'j> {
     /// Ends a file with batched digests. Until the piece is published, these places may hold zeros.
     pub(crate) fn end_batched(&mut self, kinds: DigestSet, places: Places) -> Result<(), Halt> {
         self.batch.end(kinds, places);
-        let is_enough = self.job.depth.is_deep() && self.batch.room().len() >= KEPT_BY_MANY;
+        let is_enough = self.job.workers.depth.is_deep() && self.batch.room().len() >= KEPT_BY_MANY;
         if is_enough || self.batch.is_full() { self.settle() } else { Ok(()) }
     }
 

@@ -165,7 +165,7 @@ impl<'j> Saver<'j> {
 
     /// The line of a saved entry, if the log takes it.
     pub(crate) fn say_saved(&mut self, entry: &Entry) {
-        if self.job.wants_saved {
+        if self.job.wants(MessageType::Saved) {
             let text = saved_line(entry, &mut self.names);
             self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
         }
@@ -345,7 +345,7 @@ impl<'j> Saver<'j> {
             }
             end
         };
-        self.job.times.add(Stage::Read, source.spent());
+        self.job.progress.stages().add(Stage::Read, source.spent());
         match end {
             DataEnd::Complete => self.emitter.piece().tally.read += 1,
             DataEnd::ReadError(errno) => {

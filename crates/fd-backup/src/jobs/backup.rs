@@ -51,7 +51,7 @@ pub fn run(
         sender.send_tail(list, &job)?;
     }
     if plan.report_times {
-        let workers = job.exchange.most_workers().max(job.depth.base());
+        let workers = job.exchange.most_workers().max(job.workers.depth.base());
         log.message(MessageType::Info, &texts::stage_times(progress.stages(), workers, begun.elapsed()));
     }
     Ok(())
@@ -77,7 +77,7 @@ fn run_to_end(
 ) -> Result<(), BackupError> {
     // A panic, also one of the sink, stops this job's threads and no others.
     let threads = EndThreads(job);
-    let _taking_part = job.times.take_part();
+    let _taking_part = job.progress.stages().take_part();
     let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(false));
     worker_pool::open(job);
     let (job_of_walker, walked) = (Arc::clone(job), Arc::clone(walked));
@@ -134,7 +134,7 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
     let host =
         Host { job, pace: Mutex::new(job.pace()), first_include: AtomicUsize::new(0), include: AtomicUsize::new(0) };
     let mut batcher = Batcher::default();
-    batcher.small_if_late = job.depth.may_grow();
+    batcher.small_if_late = job.workers.depth.may_grow();
     let (plan, exchange) = (&job.plan, &job.exchange);
     let submit = |mut batch: Batch| {
         job.announce(&mut batch);
@@ -147,7 +147,7 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
         let walked = fd_walk::walk(&fileset, &plan.walk, &host, &mut |event| {
             has_option_plugins |= matches!(&event, WalkEvent::Entry(entry) if entry.options.plugin.is_some());
             let is_command = matches!(event, WalkEvent::Plugin(_));
-            batcher.small = job.depth.is_deep();
+            batcher.small = job.workers.depth.is_deep();
             let pushed = batcher.push(event, host.include.load(Ordering::Relaxed), |batch| {
                 submit(batch)?;
                 worker_pool::grow(job)?;
@@ -165,7 +165,7 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
         host.first_include.fetch_add(fileset.includes().len(), Ordering::Relaxed);
         fileset = Arc::new(more);
     }
-    job.times.add(Stage::Walk, begun.elapsed());
+    job.progress.stages().add(Stage::Walk, begun.elapsed());
     exchange.no_more_batches();
     if let Some(ahead) = &job.digests_ahead {
         ahead.no_more();

@@ -38,12 +38,12 @@ impl<'j> Worker<'j> {
     pub(crate) fn run(&mut self) {
         let begun = Instant::now();
         self.run_to_end();
-        self.job.times.add(Stage::Work, begun.elapsed());
+        self.job.progress.stages().add(Stage::Work, begun.elapsed());
     }
 
     fn run_to_end(&mut self) {
         let mut prepared = Vec::new();
-        while let Some((slot, batch)) = self.job.exchange.take_batch(self.job.depth.allowed()) {
+        while let Some((slot, batch)) = self.job.exchange.take_batch(self.job.workers.depth.allowed()) {
             if let Err(Stopped) = self.work(slot, batch, &mut prepared) {
                 // Otherwise a fatal event is on its way to the sender, which ends the job.
                 if self.job.cancel.is_cancelled() {
@@ -203,7 +203,7 @@ impl<'j> Worker<'j> {
         match prepared.fate {
             Fate::Nothing => return Ok(false),
             Fate::Unchanged => {
-                if self.job.wants_skipped {
+                if self.job.wants(MessageType::Skipped) {
                     let text = texts::unchanged(&entry.path);
                     self.saver.emitter.note(Event::Message { kind: MessageType::Skipped, text, failed: false });
                 }

@@ -25,12 +25,12 @@ pub(crate) fn open(job: &Arc<Job>) {
 
 /// Starts workers for batches that wait, if that pays.
 pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
-    while let Some(workers) = job.exchange.hire(job.depth.allowed()) {
+    while let Some(workers) = job.exchange.hire(job.workers.depth.allowed()) {
         let work = |job: &Job| {
             job.exchange.worker_arrived();
             work(job);
         };
-        if let Err(error) = start(job, "worker", workers > job.depth.base(), work) {
+        if let Err(error) = start(job, "worker", workers > job.workers.depth.base(), work) {
             let present = job.exchange.no_worker();
             if present == 0 {
                 job.fail(Failure::Thread(error));
@@ -38,7 +38,7 @@ pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
             }
             // The present workers suffice. If one thread can't be started, the next one probably
             // can't, either.
-            job.depth.no_more_than(present);
+            job.workers.depth.no_more_than(present);
         }
     }
     Ok(())
@@ -60,7 +60,7 @@ pub(crate) fn start_digests_ahead(job: &Arc<Job>) {
 
 /// Walker, after the walk: works, too, until nothing is left to do.
 pub(crate) fn finish(job: &Job) {
-    if job.exchange.join_workers(job.depth.base()) {
+    if job.exchange.join_workers(job.workers.depth.base()) {
         work(job);
     }
 }
@@ -81,9 +81,9 @@ pub(crate) fn start(
     work: impl FnOnce(&Job) + Send + 'static,
 ) -> io::Result<()> {
     let job_of_thread = Arc::clone(job);
-    job.threads.start(name, is_helper, move || {
+    job.workers.threads.start(name, is_helper, move || {
         let job = job_of_thread;
-        let _taking_part = job.times.take_part();
+        let _taking_part = job.progress.stages().take_part();
         let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(true));
         let stop = StopOnDrop(&job.exchange);
         work(&job);

@@ -141,7 +141,7 @@ fn length(done: IoDone, most: usize) -> usize {
 /// Passes on the plugin's messages, and keeps the pace.
 fn after_read(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, spent: Duration) -> Result<(), Halt> {
     let job = saver.job;
-    job.times.add(Stage::Read, spent);
+    job.progress.stages().add(Stage::Read, spent);
     if !guest.pass_on(&mut saver.emitter)? && spent >= LONG_CALL {
         saver.emitter.publish()?;
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use fd_messages::{CancelToken, JobLog, MessageType, Progress, StageTimes};
+use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_walk::{Entry, HardLink, LinkState};
 
 use crate::accurate::Token;
@@ -41,18 +41,22 @@ pub(crate) enum Failure {
     Protection(ProtectionError),
 }
 
+/// The job's threads, and how many of them work.
+pub(crate) struct Workers {
+    pub(crate) threads: Threads,
+    pub(crate) depth: Depth,
+    /// Starts more, if there may be more.
+    start_more: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    failure: Mutex<Option<Failure>>,
+}
+
 /// See the module. A thread that waits for storage may outlast its job, so the job owns all that
 /// its threads use.
 pub(crate) struct Job {
     pub(crate) plan: BackupPlan,
     pub(crate) exchange: Exchange<Batch>,
-    pub(crate) threads: Threads,
-    pub(crate) depth: Depth,
-    /// Starts workers, if there may be more.
-    more_workers: OnceLock<Box<dyn Fn() + Send + Sync>>,
-    failure: Mutex<Option<Failure>>,
+    pub(crate) workers: Workers,
     pub(crate) progress: Arc<Progress>,
-    pub(crate) times: Arc<StageTimes>,
     pub(crate) cancel: CancelToken,
     /// Bytes of a full data record.
     pub(crate) record_len: usize,
@@ -66,10 +70,6 @@ pub(crate) struct Job {
     in_plugin: AtomicBool,
     /// The types of messages that the log takes.
     wanted: Vec<MessageType>,
-    /// The log takes the line of each saved file.
-    pub(crate) wants_saved: bool,
-    /// The log takes the line of each unchanged file.
-    pub(crate) wants_skipped: bool,
     /// Computes digests of several large files at a time, before they are read for the stream.
     pub(crate) digests_ahead: Option<DigestsAhead>,
     /// Makes its threads give way to others.
@@ -95,14 +95,14 @@ impl Job {
         let limits = Limits { pieces, few, base, piece_len: capacity, queue: QUEUE };
         // More workers would only wait for pieces.
         let most = depth.min(limits.pieces.max(workers));
-        let wanted: Vec<MessageType> = MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect();
         Ok(Self {
             exchange: Exchange::new(limits, plan.files_before.saturating_add(1), Arc::clone(progress.stages())),
-            threads: Threads::new(plan.grace),
-            depth: Depth::new(base, most),
-            more_workers: OnceLock::new(),
-            failure: Mutex::default(),
-            times: Arc::clone(progress.stages()),
+            workers: Workers {
+                threads: Threads::new(plan.grace),
+                depth: Depth::new(base, most),
+                start_more: OnceLock::new(),
+                failure: Mutex::default(),
+            },
             cancel,
             record_len,
             piece_len,
@@ -110,9 +110,7 @@ impl Job {
             changes: LateChanges::new(plan.late.clone()),
             open_error: AtomicI32::new(0),
             in_plugin: AtomicBool::new(false),
-            wants_saved: wanted.contains(&MessageType::Saved),
-            wants_skipped: wanted.contains(&MessageType::Skipped),
-            wanted,
+            wanted: MessageType::ALL.into_iter().filter(|kind| log.wants(*kind)).collect(),
             digests_ahead: DigestsAhead::new(record_len, plan.processor),
             courtesy: plan.courtesy.as_ref().and_then(|courtesy| courtesy.begin(progress.stages(), Instant::now())),
             protection: plan
@@ -128,25 +126,25 @@ impl Job {
     /// What starts workers when there may be more.
     pub(crate) fn set_more_workers(&self, start: Box<dyn Fn() + Send + Sync>) {
         // It is set once, at the start.
-        let _set_already = self.more_workers.set(start);
+        let _set_already = self.workers.start_more.set(start);
     }
 
     /// Worker: there may be more workers now.
     pub(crate) fn more_workers(&self) {
-        if let Some(start) = self.more_workers.get() {
+        if let Some(start) = self.workers.start_more.get() {
             start();
         }
     }
 
     /// Ends the job: there are no workers.
     pub(crate) fn fail(&self, failure: Failure) {
-        self.failure.lock().get_or_insert(failure);
+        self.workers.failure.lock().get_or_insert(failure);
         self.exchange.stop();
     }
 
     /// The first failure, once.
     pub(crate) fn take_failure(&self) -> Option<Failure> {
-        self.failure.lock().take()
+        self.workers.failure.lock().take()
     }
 
     /// Whether the log takes messages of this type.
@@ -157,7 +155,7 @@ impl Job {
     /// Stops and ends all threads.
     pub(crate) fn end_threads(&self) -> Joined {
         self.exchange.stop();
-        let joined = self.threads.join(|| self.is_in_plugin());
+        let joined = self.workers.threads.join(|| self.is_in_plugin());
         if joined.left > 0 {
             self.exchange.free_pieces();
         }
@@ -231,7 +229,7 @@ impl Job {
     pub(crate) fn is_stopped(&self) -> bool {
         #[cfg(test)]
         if let Some(workers) = self.plan.schedule.as_ref().and_then(|schedule| schedule.step()) {
-            self.depth.want(workers);
+            self.workers.depth.want(workers);
             self.more_workers();
         }
         self.exchange.is_stopped() || self.cancel.is_cancelled()

@@ -46,7 +46,7 @@ impl Meter {
     pub(crate) fn step(&mut self, job: &Job) {
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.begun);
-        if passed < SAMPLE || !job.depth.may_grow() {
+        if passed < SAMPLE || !job.workers.depth.may_grow() {
             return;
         }
         let next = Self { begun: now, scheduled: self.scheduled, ..Self::new() };
@@ -60,7 +60,7 @@ impl Meter {
             let for_storage = waits.saturating_sub(self.idle.times.saturating_sub(before.idle.times));
             waited = for_those(self.scheduled, before.scheduled, waited, waits, for_storage);
         }
-        if job.depth.report(worked, waited, job.exchange.workers()) {
+        if job.workers.depth.report(worked, waited, job.exchange.workers()) {
             job.more_workers();
         }
     }
