@@ -53,6 +53,25 @@ enum Health {
     Failed,
 }
 
+/// Frames that are received.
+#[derive(Debug)]
+struct Incoming {
+    /// Bytes of the frame that was lent out by the last call.
+    lent: usize,
+    /// Room for the payload of a compressed frame.
+    decompressed: Vec<u8>,
+    /// How many there were.
+    count: Arc<AtomicU64>,
+    /// The largest payload, in bytes on the wire.
+    largest: usize,
+}
+
+impl Incoming {
+    fn new() -> Self {
+        Self { lent: 0, decompressed: Vec::new(), count: Arc::default(), largest: MAX_PAYLOAD }
+    }
+}
+
 /// A connection that carries frames, in clear or in TLS. Blocking; one thread owns it.
 ///
 /// What is sent is gathered, and leaves when there is enough of it, with [`Channel::flush`], and
@@ -64,17 +83,11 @@ pub struct Channel {
     own_address: SocketAddr,
     link: Link,
     encoder: Encoder,
-    /// Bytes of the frame that was lent out by the last call.
-    lent: usize,
-    /// Room for the payload of a compressed frame.
-    decompressed: Vec<u8>,
+    incoming: Incoming,
     count: CommCount,
     health: Health,
     cancelled: Arc<AtomicBool>,
-    received: Arc<AtomicU64>,
     limits: Limits,
-    /// The largest payload that is received, in bytes on the wire.
-    largest: usize,
     /// What the last handshake had against the peer's certificates.
     certificate_errors: Vec<String>,
 }
@@ -103,14 +116,11 @@ impl Channel {
             own_address: stream.local_addr()?,
             link: Link::Clear(Wire::new(stream, limits.write_stall)?),
             encoder: Encoder::new(false),
-            lent: 0,
-            decompressed: Vec::new(),
+            incoming: Incoming::new(),
             count: CommCount::default(),
             health: Health::Good,
             cancelled: Arc::default(),
-            received: Arc::default(),
             limits,
-            largest: MAX_PAYLOAD,
             certificate_errors: Vec::new(),
         })
     }
@@ -131,7 +141,7 @@ impl Channel {
     /// From now on a frame whose header announces more than this many bytes ends the connection:
     /// nothing of it is read or decompressed. At first, and at most, it is [`MAX_PAYLOAD`].
     pub const fn limit_frames(&mut self, largest: usize) {
-        self.largest = largest;
+        self.incoming.largest = largest;
     }
 
     /// How long the next handshake may take, instead of what was said at the beginning.

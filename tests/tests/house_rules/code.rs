@@ -266,6 +266,22 @@ impl<'a> Visit<'a> for Unsafe {
     }
 }
 
+/// The structures of a file that name their fields, and how many these are.
+pub(crate) fn structures(file: &File) -> Vec<(String, usize)> {
+    #[derive(Default)]
+    struct Structures(Vec<(String, usize)>);
+    impl<'a> Visit<'a> for Structures {
+        fn visit_item_struct(&mut self, structure: &'a syn::ItemStruct) {
+            if matches!(structure.fields, syn::Fields::Named(_)) {
+                self.0.push((structure.ident.to_string(), structure.fields.len()));
+            }
+        }
+    }
+    let mut structures = Structures::default();
+    structures.visit_file(file);
+    structures.0
+}
+
 /// The names of the functions with `#[test]`, each with its text literals.
 pub(crate) fn test_functions(file: &File) -> Vec<(String, Vec<String>)> {
     let mut finder = Tests::default();

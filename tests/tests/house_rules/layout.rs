@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use syn::{Item, Visibility};
 
-use crate::code::{named_paths, test_functions};
+use crate::code::{named_paths, structures, test_functions};
 use crate::none;
 use crate::packages::packages;
 use crate::sources::{Outcome, Source, crates, crates_and_plugins, crates_and_tests, is_test_only, read, rust_files};
@@ -110,6 +110,50 @@ fn system_calls_go_through_nix_or_rustix_in_a_crate() -> Outcome<()> {
 }
 
 /// A panic must not make a lock of the daemon unusable. Crates below `fd-os` have one each.
+/// The most fields of a structure.
+const MOST_FIELDS: usize = 12;
+
+/// Structures with more, and why.
+const LARGE: [(&str, &str); 19] = [
+    ("Cli", "an option of the command line each"),
+    ("FileDaemon", "a directive each"),
+    ("Director", "a directive each"),
+    ("BucketSettings", "a setting each"),
+    ("Options", "a letter of a FileSet's options each"),
+    ("BackupPlan", "what a caller decides about a backup"),
+    ("JobCodes", "a job code each"),
+    ("Stat", "a field of LStat each"),
+    ("StatForm", "a field of the plugin interface's stat each"),
+    ("SavePacket", "a field of the plugin interface's packet each"),
+    ("SavePacketC", "the same in C's layout"),
+    ("RestoreFile", "a field of the plugin interface's packet each"),
+    ("RestorePacketC", "the same in C's layout"),
+    ("IoPacket", "the same in C's layout"),
+    ("PluginFunctions", "a function of the plugin interface each"),
+    ("DaemonFunctions", "a function of the plugin interface each"),
+    ("RemoteInstance", "a plugin's answer each"),
+    ("Offers", "a function that a plugin has, or not, each"),
+    ("Job", "what the threads of one job share"),
+];
+
+#[test]
+fn structures_have_at_most_twelve_fields_or_a_reason() -> Outcome<()> {
+    let mut large = BTreeSet::new();
+    let mut problems = Vec::new();
+    for source in crates_and_plugins()?.into_iter().flat_map(|package| package.sources) {
+        for (name, fields) in structures(&source.code).into_iter().filter(|(_, fields)| *fields > MOST_FIELDS) {
+            if !LARGE.iter().any(|(known, _)| *known == name) {
+                problems.push(format!("{}: {name} has {fields} fields", source.path.display()));
+            }
+            large.insert(name);
+        }
+    }
+    let gone = LARGE.iter().filter(|(name, _)| !large.contains(*name));
+    problems.extend(gone.map(|(name, _)| format!("{name} has no more than {MOST_FIELDS} fields")));
+    none(&problems);
+    Ok(())
+}
+
 #[test]
 fn locks_are_those_of_fd_os() -> Outcome<()> {
     let mut problems = Vec::new();

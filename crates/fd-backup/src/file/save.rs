@@ -62,6 +62,19 @@ pub(crate) enum Saved {
     NotOpened,
 }
 
+/// Buffers that are used again for each file.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    /// A block as it was read.
+    pub(crate) block: Vec<u8>,
+    /// The same block compressed.
+    pub(crate) compressed: Vec<u8>,
+    /// An attribute record.
+    pub(crate) record: Vec<u8>,
+    /// ACLs and extended attributes.
+    metadata: FileMetadata,
+}
+
 /// Saves entries, one after the other. All buffers are used again, so that a file costs no
 /// allocation here.
 pub(crate) struct Saver<'j> {
@@ -72,15 +85,9 @@ pub(crate) struct Saver<'j> {
     /// The file of the present batch, if its digests are computed ahead.
     pub(crate) ahead: Option<Arc<FileAhead>>,
     metadata: MetadataReader,
-    found: FileMetadata,
     names: NameCache,
     emptiness: Emptiness,
-    /// A block as it was read.
-    pub(crate) block: Vec<u8>,
-    /// The same block compressed.
-    pub(crate) compressed: Vec<u8>,
-    /// An attribute record.
-    pub(crate) record: Vec<u8>,
+    pub(crate) buffers: Buffers,
     /// Set if the job encrypts.
     pub(crate) encryption: Option<Encryption<'j>>,
     pub(crate) pace: Pace,
@@ -100,12 +107,9 @@ impl<'j> Saver<'j> {
             compressors: Compressors::default(),
             ahead: None,
             metadata: MetadataReader::new(),
-            found: FileMetadata::default(),
             names: NameCache::new(),
             emptiness: Emptiness::default(),
-            block: Vec::new(),
-            compressed: Vec::new(),
-            record: Vec::new(),
+            buffers: Buffers::default(),
             encryption,
             pace: job.pace(),
             meter: Meter::new(),
@@ -261,7 +265,7 @@ impl<'j> Saver<'j> {
 
     fn send_attributes(&mut self, entry: &Entry, link_fi: i32, is_update: bool, file_index: i32) -> Result<(), Halt> {
         let names = entry.record_names();
-        self.record.clear();
+        self.buffers.record.clear();
         Attributes {
             file_index,
             file_type: entry.file_type,
@@ -279,9 +283,9 @@ impl<'j> Saver<'j> {
             // over the file of the job before.
             delta_seq: i32::from(is_update),
         }
-        .encode(&mut self.record);
+        .encode(&mut self.buffers.record);
         let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
-        self.emitter.record(file_index, stream, &self.record)?;
+        self.emitter.record(file_index, stream, &self.buffers.record)?;
         Ok(())
     }
 
@@ -330,7 +334,7 @@ impl<'j> Saver<'j> {
             let mut transform = Transform {
                 digests,
                 compressor,
-                compressed: &mut self.compressed,
+                compressed: &mut self.buffers.compressed,
                 addresses: sparse,
                 batched,
                 encryptor: self.encryption.as_mut().filter(|_| encrypted).map(Encryption::encryptor),
@@ -339,7 +343,7 @@ impl<'j> Saver<'j> {
                 before_each();
                 transform.send(emitter, position, block)
             };
-            let end = read_blocks(source, &cut, &is_stopped, &mut Scratch { block: &mut self.block, each })?;
+            let end = read_blocks(source, &cut, &is_stopped, &mut Scratch { block: &mut self.buffers.block, each })?;
             if matches!(end, DataEnd::Complete) {
                 transform.finish(emitter)?;
             }
@@ -395,14 +399,14 @@ impl<'j> Saver<'j> {
             None if entry.barred => Place::Barred(&path, &handle),
             None => Place::Handle(&path, &handle),
         };
-        let found = &mut self.found;
+        let found = &mut self.buffers.metadata;
         let warnings = self.metadata.read(place, &entry.path, entry.file_type, entry.stat.dev, wanted, found);
         for (kind, failures) in [(MetadataKind::Acl, warnings.acl), (MetadataKind::Xattr, warnings.xattr)] {
             if failures.count > 0 {
                 self.emitter.note(Event::MetadataWarnings { kind, failures });
             }
         }
-        for (stream, payload) in self.found.records() {
+        for (stream, payload) in self.buffers.metadata.records() {
             self.emitter.record(file_index, stream, payload)?;
             self.emitter.piece().tally.job_bytes += payload.len() as u64;
         }

@@ -182,7 +182,7 @@ impl<'j> Worker<'j> {
         Preparer {
             job: self.job,
             digesters: &mut saver.digests.digesters,
-            block: &mut saver.block,
+            block: &mut saver.buffers.block,
             meter: &mut saver.meter,
         }
     }

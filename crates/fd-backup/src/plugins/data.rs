@@ -89,7 +89,7 @@ fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &Plu
     let sparse = file.has_sparse_data();
     let offsets = file.has(SavePacket::OFFSETS);
     let cut = Cut::new(file.entry.file_type, &file.entry.stat, sparse, saver.job.record_len);
-    let mut block = std::mem::take(&mut saver.block);
+    let mut block = std::mem::take(&mut saver.buffers.block);
     let mut position = 0_u64;
     let end = loop {
         block.clear();
@@ -102,7 +102,7 @@ fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &Plu
             let mut transform = Transform {
                 digests: &mut saver.digests,
                 compressor,
-                compressed: &mut saver.compressed,
+                compressed: &mut saver.buffers.compressed,
                 addresses: sparse || offsets,
                 batched: false,
                 encryptor: saver.encryption.as_mut().filter(|_| file.is_encrypted).map(Encryption::encryptor),
@@ -115,7 +115,7 @@ fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &Plu
             break done;
         }
     };
-    saver.block = block;
+    saver.buffers.block = block;
     if end.status >= 0
         && let Some(encryption) = saver.encryption.as_mut().filter(|_| file.is_encrypted)
     {

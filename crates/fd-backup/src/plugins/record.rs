@@ -49,16 +49,16 @@ pub(crate) fn send_start(
             stream = Stream::new(number);
         }
     }
-    saver.record.clear();
-    PluginName::Start { file_index: file_index.into(), portable, command }.encode(&mut saver.record);
-    Ok(saver.emitter.record(file_index, stream, &saver.record)?)
+    saver.buffers.record.clear();
+    PluginName::Start { file_index: file_index.into(), portable, command }.encode(&mut saver.buffers.record);
+    Ok(saver.emitter.record(file_index, stream, &saver.buffers.record)?)
 }
 
 /// Sends the record after a file or object.
 pub(crate) fn send_end(saver: &mut Saver<'_>, file_index: i32) -> Result<(), Halt> {
-    saver.record.clear();
-    PluginName::End { file_index: file_index.into() }.encode(&mut saver.record);
-    Ok(saver.emitter.record(file_index, Stream::PLUGIN_NAME, &saver.record)?)
+    saver.buffers.record.clear();
+    PluginName::End { file_index: file_index.into() }.encode(&mut saver.buffers.record);
+    Ok(saver.emitter.record(file_index, Stream::PLUGIN_NAME, &saver.buffers.record)?)
 }
 
 /// Sends the record of an object of type 25, 27 or 30.
@@ -70,25 +70,25 @@ pub(crate) fn send_restore_object(
     file_index: i32,
 ) -> Result<(), Halt> {
     let data = packet.object.data.as_slice();
-    saver.compressed.clear();
+    saver.buffers.compressed.clear();
     if data.len() > RestoreObjectRecord::COMPRESSED_ABOVE {
-        saver.compressors.ready(Compression::Gzip(9))?.compress(data, &mut saver.compressed)?;
+        saver.compressors.ready(Compression::Gzip(9))?.compress(data, &mut saver.buffers.compressed)?;
     }
-    let is_compressed = !saver.compressed.is_empty() && saver.compressed.len() < data.len();
-    saver.record.clear();
+    let is_compressed = !saver.buffers.compressed.is_empty() && saver.buffers.compressed.len() < data.len();
+    saver.buffers.record.clear();
     RestoreObjectRecord {
         file_index,
         object_type: file_type.code(),
         index: packet.object.index,
-        stored: if is_compressed { &saver.compressed } else { data },
+        stored: if is_compressed { &saver.buffers.compressed } else { data },
         full_len: data.len(),
         is_compressed,
         command,
         name: packet.object.name.as_deref().unwrap_or_default(),
     }
-    .encode(&mut saver.record);
+    .encode(&mut saver.buffers.record);
     saver.emitter.piece().tally.files += 1;
-    Ok(saver.emitter.record(file_index, Stream::RESTORE_OBJECT, &saver.record)?)
+    Ok(saver.emitter.record(file_index, Stream::RESTORE_OBJECT, &saver.buffers.record)?)
 }
 
 /// Sends the record of an object of type 29.
@@ -99,7 +99,7 @@ pub(crate) fn send_plugin_object(
     file_index: i32,
 ) -> Result<(), Halt> {
     let object = &packet.plugin_object;
-    saver.record.clear();
+    saver.buffers.record.clear();
     PluginObjectRecord {
         path: &object.path,
         command,
@@ -112,9 +112,9 @@ pub(crate) fn send_plugin_object(
         status: u8::try_from(object.status & 0xFF).unwrap_or_default(),
         count: object.count,
     }
-    .encode(&mut saver.record);
+    .encode(&mut saver.buffers.record);
     saver.emitter.piece().tally.files += 1;
-    Ok(saver.emitter.record(file_index, Stream::PLUGIN_OBJECT, &saver.record)?)
+    Ok(saver.emitter.record(file_index, Stream::PLUGIN_OBJECT, &saver.buffers.record)?)
 }
 
 /// Sends all records of a file between its start and its end, but for its events. Returns its
@@ -173,7 +173,7 @@ fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), H
     } else {
         record_names(entry)
     };
-    saver.record.clear();
+    saver.buffers.record.clear();
     Attributes {
         file_index,
         file_type: entry.file_type,
@@ -189,9 +189,9 @@ fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), H
         attr_ex: if is_update { Attributes::UPDATE_MARK } else { &[] },
         delta_seq: delta_seq(packet, is_update && entry.file_type == FileType::Regular),
     }
-    .encode(&mut saver.record);
+    .encode(&mut saver.buffers.record);
     let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
-    Ok(saver.emitter.record(file_index, stream, &saver.record)?)
+    Ok(saver.emitter.record(file_index, stream, &saver.buffers.record)?)
 }
 
 /// A delta follows the one that the catalog has.
@@ -246,10 +246,10 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
                 Some((MessageType::Error, texts::metadata_too_long(record.record_len())))
             }
             Some(stream) => {
-                saver.record.clear();
-                record.encode(&mut saver.record);
-                let sent = saver.emitter.large_record(file.file_index, stream, &saver.record);
-                saver.record.shrink_to(MAX_PAYLOAD);
+                saver.buffers.record.clear();
+                record.encode(&mut saver.buffers.record);
+                let sent = saver.emitter.large_record(file.file_index, stream, &saver.buffers.record);
+                saver.buffers.record.shrink_to(MAX_PAYLOAD);
                 sent.err().map(|error| (MessageType::Error, texts::record_refused(&file.entry.path, &error)))
             }
         };
@@ -274,8 +274,8 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
     for (kind, stream) in [(MetadataKind::Acl, Stream::PLUGIN_ACL), (MetadataKind::Xattr, Stream::PLUGIN_XATTR)] {
         loop {
             saver.job.go_on()?;
-            saver.record.clear();
-            let content = &mut saver.record;
+            saver.buffers.record.clear();
+            let content = &mut saver.buffers.record;
             let status = guest.call(|instance, host| instance.read_xacl(host, kind, content))?;
             guest.pass_on(&mut saver.emitter)?;
             if !status.is_ok() {
@@ -283,11 +283,11 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
                 saver.emitter.note(Event::MetadataWarnings { kind, failures });
                 break;
             }
-            if saver.record.is_empty() {
+            if saver.buffers.record.is_empty() {
                 break;
             }
-            saver.emitter.record(file_index, stream, &saver.record)?;
-            saver.emitter.piece().tally.job_bytes += saver.record.len() as u64;
+            saver.emitter.record(file_index, stream, &saver.buffers.record)?;
+            saver.emitter.piece().tally.job_bytes += saver.buffers.record.len() as u64;
             saver.emitter.make_room()?;
         }
     }
@@ -297,15 +297,15 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
 /// Sends what the plugin has found in the file (reference 07 §5.10).
 pub(crate) fn send_events(saver: &mut Saver<'_>, events: &[FileEvent], file_index: i32) -> Result<(), Halt> {
     for event in events {
-        saver.record.clear();
+        saver.buffers.record.clear();
         FileEventRecord {
             kind: event.kind,
             severity: event.severity,
             source: &event.source,
             description: &event.description,
         }
-        .encode(&mut saver.record);
-        saver.emitter.record(file_index, Stream::FILE_EVENT, &saver.record)?;
+        .encode(&mut saver.buffers.record);
+        saver.emitter.record(file_index, Stream::FILE_EVENT, &saver.buffers.record)?;
     }
     Ok(())
 }

@@ -89,7 +89,7 @@ impl Channel {
         self.take_back();
         let mut wait = None;
         loop {
-            let needed = match parse_up_to(self.link.input(), self.largest) {
+            let needed = match parse_up_to(self.link.input(), self.incoming.largest) {
                 Ok(Parsed::Need(needed)) => needed,
                 Ok(Parsed::Data { payload, compressed, consumed }) => {
                     let payload = consumed - payload.len()..consumed;
@@ -163,8 +163,8 @@ impl Channel {
 
     /// Notes that a frame is used; its bytes go with the next call.
     fn take(&mut self, frame: &Frame) {
-        self.lent = frame.consumed;
-        self.received.fetch_add(1, Ordering::Relaxed);
+        self.incoming.lent = frame.consumed;
+        self.incoming.count.fetch_add(1, Ordering::Relaxed);
         if matches!(frame.content, Content::Signal(Signal::Terminate)) {
             self.health = Health::Terminated;
         }
@@ -179,8 +179,8 @@ impl Channel {
         };
         if compressed {
             let block = self.link.input().get(payload).unwrap_or_default();
-            return match decompress_behind(block, &mut self.decompressed, 0) {
-                Ok(end) => Ok(Received::Data(self.decompressed.get(..end).unwrap_or_default())),
+            return match decompress_behind(block, &mut self.incoming.decompressed, 0) {
+                Ok(end) => Ok(Received::Data(self.incoming.decompressed.get(..end).unwrap_or_default())),
                 Err(error) => Err(self.failed(Fault::Frame(error))),
             };
         }
@@ -189,8 +189,8 @@ impl Channel {
 
     /// Ends the loan of the last frame.
     pub(super) fn take_back(&mut self) {
-        self.link.consume(self.lent);
-        self.lent = 0;
+        self.link.consume(self.incoming.lent);
+        self.incoming.lent = 0;
     }
 
     /// A frame that cannot be read. The stock daemon then acts as if it had received TERMINATE.

@@ -99,22 +99,29 @@ pub(crate) struct Candidate {
     pub(crate) path: Vec<u8>,
 }
 
+/// Directories ahead of the walk.
+#[derive(Debug, Default)]
+struct Openings {
+    /// Those to be opened, by their place in the walk.
+    wanted: BTreeMap<Vec<u64>, (FolderId, Opening)>,
+    /// Those of which the walk decides whether it would enter them.
+    to_judge: VecDeque<(FolderId, u64)>,
+    /// How many are open, or being opened, and not yet entered by the walk.
+    open: usize,
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
     folders: HashMap<FolderId, Folder>,
     /// Directories with something to begin, by their place in the walk.
     startable: BTreeMap<Vec<u64>, FolderId>,
-    /// Directories to be opened, by their place in the walk.
-    to_open: BTreeMap<Vec<u64>, (FolderId, Opening)>,
-    to_judge: VecDeque<(FolderId, u64)>,
+    openings: Openings,
     /// What the walk waits for.
     urgent: VecDeque<Task>,
     last_id: FolderId,
     /// Names in all folders.
     names: usize,
-    /// Directories that are open, or being opened, and not yet entered by the walk.
-    open_ahead: usize,
     busy: usize,
     /// So many tasks are done at a time, beside the urgent ones.
     depth: usize,
@@ -239,7 +246,7 @@ impl Agenda {
                 let opened = opened.filter(|opened| opened.identity == identity && opened.opened.elapsed() < FRESH);
                 if let Some(opened) = opened {
                     let descriptor = Arc::clone(&opened.descriptor);
-                    self.open_ahead = self.open_ahead.saturating_sub(1);
+                    self.openings.open = self.openings.open.saturating_sub(1);
                     self.set_below(id, Below::Nothing);
                     return Reply::Ready(Ok((child, descriptor)));
                 }
@@ -257,7 +264,7 @@ impl Agenda {
             Below::Begun => return Reply::Wait,
             wanted @ (Below::Nothing | Below::Wanted | Below::Marked) => self.drop_below(&wanted, &order),
         }
-        self.open_ahead += 1;
+        self.openings.open += 1;
         let opening = Opening { number, name, identity, unless: None };
         self.urgent.push_back(Task { folder: id, descriptor, work: Work::Open(opening) });
         Reply::Wait
@@ -303,10 +310,10 @@ impl Agenda {
             for (entry, number) in folder.current.iter().chain(&folder.entries).zip(numbers(&folder)) {
                 match entry.below {
                     Below::Open(child) => {
-                        self.open_ahead = self.open_ahead.saturating_sub(1);
+                        self.openings.open = self.openings.open.saturating_sub(1);
                         leaving.push(child);
                     }
-                    Below::Wanted => drop(self.to_open.remove(&below(&folder.order, number))),
+                    Below::Wanted => drop(self.openings.wanted.remove(&below(&folder.order, number))),
                     Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
                 }
             }
@@ -318,18 +325,18 @@ impl Agenda {
     fn drop_below(&mut self, below: &Below, place: &[u64]) {
         match below {
             Below::Open(child) => {
-                self.open_ahead = self.open_ahead.saturating_sub(1);
+                self.openings.open = self.openings.open.saturating_sub(1);
                 self.leave(*child);
             }
-            Below::Wanted => drop(self.to_open.remove(place)),
+            Below::Wanted => drop(self.openings.wanted.remove(place)),
             Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
         }
     }
 
     /// The next directory of which it is to be decided whether it is opened ahead.
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
-        while self.to_open.len() < MOST_OPEN {
-            let (id, number) = self.to_judge.pop_front()?;
+        while self.openings.wanted.len() < MOST_OPEN {
+            let (id, number) = self.openings.to_judge.pop_front()?;
             let Some(folder) = self.folders.get_mut(&id) else { continue };
             let Some(entry) = folder.entry(number) else { continue };
             if let (Below::Nothing, Look::Known(answer)) = (&entry.below, &entry.look)
@@ -352,7 +359,7 @@ impl Agenda {
             entry.below = Below::Wanted;
             let name = Arc::clone(&entry.name);
             let opening = Opening { number: candidate.number, name, identity: candidate.identity, unless };
-            self.to_open.insert(place, (candidate.folder, opening));
+            self.openings.wanted.insert(place, (candidate.folder, opening));
         }
     }
 
@@ -365,8 +372,8 @@ impl Agenda {
 
     fn ahead(&mut self) -> Option<Task> {
         while self.busy < self.depth {
-            let may_open = self.open_ahead < MOST_OPEN && self.names < MOST_NAMES;
-            let open = self.to_open.first_key_value().filter(|_| may_open);
+            let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
+            let open = self.openings.wanted.first_key_value().filter(|_| may_open);
             let start = self.startable.first_key_value();
             let opens = match (&open, &start) {
                 (None, None) => return None,
@@ -382,11 +389,11 @@ impl Agenda {
     }
 
     fn begin_open(&mut self) -> Option<Task> {
-        let (_, (id, opening)) = self.to_open.pop_first()?;
+        let (_, (id, opening)) = self.openings.wanted.pop_first()?;
         let folder = self.folders.get_mut(&id)?;
         let descriptor = Arc::clone(&folder.descriptor);
         folder.entry(opening.number)?.below = Below::Begun;
-        self.open_ahead += 1;
+        self.openings.open += 1;
         Some(Task { folder: id, descriptor, work: Work::Open(opening) })
     }
 
@@ -414,7 +421,8 @@ impl Agenda {
 
     /// Whether there is something to do for one more thread.
     pub(crate) fn has_tasks(&self) -> bool {
-        !self.urgent.is_empty() || self.busy < self.depth && !(self.startable.is_empty() && self.to_open.is_empty())
+        !self.urgent.is_empty()
+            || self.busy < self.depth && !(self.startable.is_empty() && self.openings.wanted.is_empty())
     }
 
     /// Takes the outcome of a task of this folder. Returns whether the walk should look again.
@@ -446,7 +454,7 @@ impl Agenda {
                 .is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY && stat.dev == device);
             entry.look = Look::Known(answer);
             if is_folder {
-                self.to_judge.push_back((id, number));
+                self.openings.to_judge.push_back((id, number));
             }
             wakes |= is_folder && self.waits_in.is_some() || number == at && self.waits_in == Some(id);
         }
@@ -464,17 +472,17 @@ impl Agenda {
             Some((order, path, number == at, entry))
         });
         let Some((order, path, is_current, entry)) = expected else {
-            self.open_ahead = self.open_ahead.saturating_sub(1);
+            self.openings.open = self.openings.open.saturating_sub(1);
             return false;
         };
         match opened {
             Err(errno) => {
                 entry.below = Below::Failed(errno);
-                self.open_ahead = self.open_ahead.saturating_sub(1);
+                self.openings.open = self.openings.open.saturating_sub(1);
             }
             Ok(Opened::Marked) => {
                 entry.below = Below::Marked;
-                self.open_ahead = self.open_ahead.saturating_sub(1);
+                self.openings.open = self.openings.open.saturating_sub(1);
             }
             Ok(Opened::Open { descriptor, identity, names, rest }) => {
                 let mut child = Folder::new(Arc::new(descriptor), path, identity, order);

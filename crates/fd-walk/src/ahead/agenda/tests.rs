@@ -62,17 +62,17 @@ fn what_is_ahead_is_bounded_while_the_walk_rests() {
         while step(&mut agenda, names_of_each) {
             steps += 1;
             assert!(steps < 1_000_000, "it goes on for ever");
-            assert!(agenda.open_ahead <= MOST_OPEN, "{} directories", agenda.open_ahead);
+            assert!(agenda.openings.open <= MOST_OPEN, "{} directories", agenda.openings.open);
             assert!(agenda.names <= MOST_NAMES + 2700, "{} names", agenda.names);
-            assert!(agenda.to_open.len() <= MOST_OPEN);
+            assert!(agenda.openings.wanted.len() <= MOST_OPEN);
         }
         assert!(steps > 64, "{steps} steps");
         let known =
             |folder: &Folder| folder.entries.iter().filter(|entry| matches!(entry.look, Look::Known(_))).count();
         assert!(agenda.folders.values().all(|folder| known(folder) <= MOST_BEGUN + 16));
         agenda.leave(top);
-        assert!(agenda.folders.is_empty() && agenda.startable.is_empty() && agenda.to_open.is_empty());
-        assert_eq!((agenda.names, agenda.open_ahead, agenda.busy), (0, 0, 0));
+        assert!(agenda.folders.is_empty() && agenda.startable.is_empty() && agenda.openings.wanted.is_empty());
+        assert_eq!((agenda.names, agenda.openings.open, agenda.busy), (0, 0, 0));
     }
 }
 
