@@ -180,7 +180,7 @@ impl Backup {
                 self.held = Some((listed, name));
                 break;
             };
-            let fetch = Fetch::begin(&self.client, listed.key.clone(), room, share)?;
+            let fetch = Fetch::begin(&self.client, listed.clone(), room, share)?;
             self.queue.push_back(Ahead { listed, name, fetch: Some(fetch) });
         }
         Ok(())

@@ -30,6 +30,8 @@ use crate::texts;
 
 /// Most bytes of an answer that is no object: a page of a listing has at most 1,000 keys.
 pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
+/// Most bytes of an answer that says what is wrong, of which there may be as many as objects.
+const LONGEST_REFUSAL: usize = 64 << 10;
 /// Pauses before a request is tried again: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// Longest time to set up a connection.
@@ -128,7 +130,7 @@ impl Client {
         if matches!(status, 200..=299) {
             return Ok(answer);
         }
-        let body = self.body(answer).await.unwrap_or_default();
+        let body = self.body(answer, LONGEST_REFUSAL).await.unwrap_or_default();
         let said: Refusal = from_str(&String::from_utf8_lossy(&body)).unwrap_or_default();
         Err(S3Error::Refused { status, code: Said::new(&said.code), message: Said::new(&said.message) })
     }
@@ -149,7 +151,7 @@ impl Client {
         let mut tries = Tries::new(self.settings.retries);
         loop {
             let answered = match self.ask(ask).await {
-                Ok(answer) => self.body(answer).await,
+                Ok(answer) => self.body(answer, LONGEST_ANSWER).await,
                 Err(error) => Err(error),
             };
             match answered {
@@ -159,11 +161,9 @@ impl Client {
         }
     }
 
-    /// The body of an answer that is no object.
-    pub(crate) async fn body(&self, answer: Response<Incoming>) -> Result<Bytes, S3Error> {
-        let body = http_body_util::Limited::new(answer.into_body(), LONGEST_ANSWER).collect();
-        let body = timeout(self.patience(), body).await.map_err(|_| self.late())?;
-        Ok(body.map_err(|error| S3Error::connection(&error))?.to_bytes())
+    /// The body of an answer that is no object, of at most so many bytes.
+    async fn body(&self, answer: Response<Incoming>, most: usize) -> Result<Bytes, S3Error> {
+        timeout(self.patience(), collect(answer, most)).await.map_err(|_| self.late())?
     }
 
     /// The server has sent nothing for too long.
@@ -207,6 +207,17 @@ impl Client {
         signed.into_parts().0.apply_to_request_http1x(&mut request);
         Ok(request)
     }
+}
+
+/// The bytes of an answer, side by side: a server chooses how many pieces they come in.
+async fn collect(answer: Response<Incoming>, most: usize) -> Result<Bytes, S3Error> {
+    let mut body = http_body_util::Limited::new(answer.into_body(), most);
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| S3Error::connection(&error))?;
+        bytes.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
+    }
+    Ok(bytes.into())
 }
 
 impl std::fmt::Debug for Client {

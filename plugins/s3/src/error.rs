@@ -1,6 +1,7 @@
 //! What goes wrong between the plugin and a server.
 
 use fd_messages::Said;
+use hyper::StatusCode;
 
 use crate::texts;
 
@@ -49,6 +50,11 @@ impl S3Error {
     /// It could not be reached, or has hung up.
     pub(crate) fn connection(error: &(impl std::fmt::Display + ?Sized)) -> Self {
         Self::Connection(Said::new(error))
+    }
+
+    /// It has answered something else, with this status.
+    pub(crate) fn other(status: StatusCode) -> Self {
+        Self::Refused { status: status.as_u16(), code: Said::default(), message: Said::default() }
     }
 
     /// Its answer is nonsense; the text may quote it.

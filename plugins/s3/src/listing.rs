@@ -13,6 +13,8 @@ use crate::error::S3Error;
 use crate::texts;
 use crate::work::runtime;
 
+/// Most bytes of a key, which is S3's own bound, and of an `ETag`.
+const LONGEST_TEXT: usize = 1024;
 /// Pages that are fetched before they are wanted.
 const PAGES_AHEAD: usize = 2;
 
@@ -89,13 +91,18 @@ async fn fetch(
     Ok(page)
 }
 
+/// A listing has this name: any other page would pass for an empty bucket.
+#[derive(Deserialize)]
+enum Answer {
+    ListBucketResult(Listing),
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct Listing {
     #[serde(default)]
     contents: Vec<Content>,
-    #[serde(default)]
-    is_truncated: bool,
+    is_truncated: Option<bool>,
     next_continuation_token: Option<String>,
     encoding_type: Option<String>,
 }
@@ -111,19 +118,27 @@ struct Content {
 }
 
 fn parse(answer: &[u8]) -> Result<Page, S3Error> {
-    let answer: Answer = from_reader(answer).map_err(|error| S3Error::nonsense(&texts::no_listing(&error)))?;
+    let Answer::ListBucketResult(answer) =
+        from_reader(answer).map_err(|error| S3Error::nonsense(&texts::no_listing(&error)))?;
     let is_encoded = answer.encoding_type.as_deref() == Some("url");
     let objects = answer.contents.into_iter().map(|content| {
         let modified = seconds(&content.last_modified, Format::DateTimeWithOffset)
             .ok_or_else(|| S3Error::nonsense(&texts::no_time(&content.last_modified)))?;
         let key = if is_encoded { decode(&content.key) } else { content.key.into_bytes() };
+        for (what, length) in [("a key", key.len()), ("an ETag", content.etag.len())] {
+            if length > LONGEST_TEXT {
+                return Err(S3Error::nonsense(&texts::too_long(what, length)));
+            }
+        }
         Ok(Listed { key, size: content.size, modified, etag: content.etag })
     });
     let objects = objects.collect::<Result<_, S3Error>>()?;
-    if answer.is_truncated && answer.next_continuation_token.is_none() {
+    // The next page is not left out because the server does not say that there is one.
+    let is_truncated = answer.is_truncated.unwrap_or(answer.next_continuation_token.is_some());
+    if is_truncated && answer.next_continuation_token.is_none() {
         return Err(S3Error::nonsense(texts::ENDLESS));
     }
-    Ok(Page { objects, next: answer.next_continuation_token.filter(|_| answer.is_truncated) })
+    Ok(Page { objects, next: answer.next_continuation_token.filter(|_| is_truncated) })
 }
 
 /// The number of objects in a server's answer; `None` if it is no listing. For the fuzz target.
@@ -204,6 +219,24 @@ mod tests {
         assert!(matches!(parse(b"<html>hello"), Err(S3Error::Nonsense(_))));
         let error = parsed(&OBJECT.replace("2026", "\n2026\u{1b}[2J")).unwrap_err().to_string();
         assert!(error.contains("2026") && !error.chars().any(char::is_control), "{error:?}");
-        assert!(matches!(parse(b""), Err(S3Error::Nonsense(_))));
+        for other in ["", "<html></html>", "<Error><Code>x</Code></Error>", "<ListBucketResult>"] {
+            assert!(matches!(parse(other.as_bytes()), Err(S3Error::Nonsense(_))), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_page_with_a_token_has_a_next_one_unless_it_says_else() {
+        let token = "<NextContinuationToken>t</NextContinuationToken>";
+        assert_eq!(parsed(token).unwrap().next.as_deref(), Some("t"));
+        assert_eq!(parsed(&format!("<IsTruncated>false</IsTruncated>{token}")).unwrap().next, None);
+    }
+
+    #[test]
+    fn texts_that_are_longer_than_any_are_refused() {
+        let with = |length: usize, what: &str| parsed(&OBJECT.replace(what, &"k".repeat(length)));
+        for what in ["a%2F+%0A%25+%2B", "&quot;abc&quot;"] {
+            assert!(with(1024, what).is_ok());
+            assert!(matches!(with(1025, what), Err(S3Error::Nonsense(_))), "{what}");
+        }
     }
 }

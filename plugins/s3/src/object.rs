@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_smithy_types::date_time::Format;
 use http_body_util::BodyExt as _;
 use hyper::body::{Bytes, Incoming};
-use hyper::{HeaderMap, Response};
+use hyper::{HeaderMap, Response, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
@@ -14,7 +14,7 @@ use crate::checksum::Checksum;
 use crate::client::{Ask, Client, Tries};
 use crate::error::S3Error;
 use crate::extras::Extras;
-use crate::listing::seconds;
+use crate::listing::{Listed, seconds};
 use crate::texts;
 use crate::work::runtime;
 
@@ -57,7 +57,7 @@ impl Fetch {
     /// back when it is dropped.
     pub(crate) fn begin(
         client: &Arc<Client>,
-        key: Vec<u8>,
+        listed: Listed,
         room: usize,
         share: OwnedSemaphorePermit,
     ) -> Result<Self, S3Error> {
@@ -65,7 +65,7 @@ impl Fetch {
         let (pieces, data) = mpsc::channel(MOST_PIECES);
         let most = room;
         let room = Arc::new(Semaphore::new(room));
-        let work = Work { client: Arc::clone(client), key, pieces, room: Arc::clone(&room), most };
+        let work = Work { client: Arc::clone(client), listed, pieces, room: Arc::clone(&room), most };
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(work.run(heads)).abort_handle();
         Ok(Self { head, data, room, most, task, _share: share })
@@ -90,7 +90,7 @@ impl Fetch {
 
 struct Work {
     client: Arc<Client>,
-    key: Vec<u8>,
+    listed: Listed,
     pieces: mpsc::Sender<Result<Bytes, S3Error>>,
     room: Arc<Semaphore>,
     most: usize,
@@ -99,7 +99,7 @@ struct Work {
 /// An object whose head is known.
 enum Begun {
     /// All of it is there, and is right.
-    Whole(Vec<Bytes>),
+    Whole(Bytes),
     /// It comes with this answer.
     Streams(Response<Incoming>),
 }
@@ -116,12 +116,8 @@ impl Work {
         };
         let _gone = heads.send(Ok(head.clone()));
         match begun {
-            Begun::Whole(pieces) => {
-                for piece in pieces {
-                    if self.pieces.send(Ok(piece)).await.is_err() {
-                        return;
-                    }
-                }
+            Begun::Whole(bytes) => {
+                let _gone = self.pieces.send(Ok(bytes)).await;
             }
             Begun::Streams(answer) => {
                 if let Err(error) = self.read(answer, &head, &mut None).await {
@@ -137,18 +133,33 @@ impl Work {
         let mut tries = Tries::new(self.client.settings().retries);
         loop {
             let answer = self.client.ask_again(&self.question(0, None)).await?;
+            if answer.status() != StatusCode::OK {
+                // A part of it, or what a proxy has made of it.
+                return Err(S3Error::other(answer.status()));
+            }
             let head = head(answer.headers())?;
+            self.compare(&head)?;
             if usize::try_from(head.size).map_or(true, |size| size > self.most) {
                 return Ok((head, Begun::Streams(answer)));
             }
-            let mut kept = Some(Vec::new());
+            let mut kept = Some(Vec::with_capacity(self.most.min(head.size.try_into().unwrap_or_default())));
             let Err(error) = self.read(answer, &head, &mut kept).await else {
-                return Ok((head, Begun::Whole(kept.unwrap_or_default())));
+                return Ok((head, Begun::Whole(kept.unwrap_or_default().into())));
             };
             // The object of now is as good.
             let begins_anew = error == S3Error::Changed || (head.etag.is_none() && error.may_pass());
             tries.pause_if(begins_anew, error).await?;
         }
+    }
+
+    /// An object of the listing's `ETag` has the listing's size.
+    fn compare(&self, head: &Head) -> Result<(), S3Error> {
+        let Listed { etag: listed, size, .. } = &self.listed;
+        let is_same = head.etag.as_ref().is_some_and(|etag| etag.trim_matches('"') == listed.trim_matches('"'));
+        if is_same && head.size != *size {
+            return Err(S3Error::nonsense(&texts::other_size(head.size, *size)));
+        }
+        Ok(())
     }
 
     fn question(&self, from: u64, etag: Option<&str>) -> Ask<'_> {
@@ -159,12 +170,12 @@ impl Work {
             headers.push(("range".to_owned(), format!("bytes={from}-").into_bytes()));
         }
         headers.extend(etag.map(|etag| ("if-match".to_owned(), etag.as_bytes().to_vec())));
-        Ask { headers, ..Ask::get(Some(&self.key)) }
+        Ask { headers, ..Ask::get(Some(&self.listed.key)) }
     }
 
     /// Reads an object to its end, and checks it. Its bytes are passed on, or kept where there is a
     /// place for them.
-    async fn read(&self, first: Response<Incoming>, head: &Head, kept: &mut Option<Vec<Bytes>>) -> Result<(), S3Error> {
+    async fn read(&self, first: Response<Incoming>, head: &Head, kept: &mut Option<Vec<u8>>) -> Result<(), S3Error> {
         let etag = head.etag.as_deref();
         let mut checksum = Checksum::of(first.headers(), etag, self.client.settings().etag_is_md5);
         let mut tries = Tries::new(self.client.settings().retries);
@@ -213,7 +224,7 @@ impl Work {
         size: u64,
         got: &mut u64,
         checksum: &mut Checksum,
-        kept: &mut Option<Vec<Bytes>>,
+        kept: &mut Option<Vec<u8>>,
     ) -> Result<(), S3Error> {
         let mut body = answer.into_body();
         loop {
@@ -229,7 +240,8 @@ impl Work {
             checksum.update(&bytes);
             *got += bytes.len() as u64;
             if let Some(kept) = kept {
-                kept.push(bytes);
+                // A server chooses how many pieces they come in.
+                kept.extend_from_slice(&bytes);
                 continue;
             }
             let wanted = u32::try_from(bytes.len().min(self.most)).unwrap_or_default();

@@ -103,16 +103,17 @@ impl Restore {
         let done = match io {
             Io::Open { .. } => Ok(()),
             Io::Write { data } => uploads.write(upload, data),
-            Io::Close => match self.upload.take() {
-                Some(upload) => uploads.finish(host, upload),
-                None => Ok(()),
-            },
+            Io::Close => uploads.finish(host, upload),
             Io::Read { .. } => return IoDone::error(libc::EBADF),
             // A gap of zeros would be as good as a hole, but nobody asks for one.
             Io::Seek { .. } => return IoDone::error(libc::ESPIPE),
         };
         match (done, io) {
             (Ok(()), Io::Write { data }) => IoDone::bytes(i32::try_from(data.len()).unwrap_or(i32::MAX)),
+            (Ok(()), Io::Close) => {
+                self.upload = None;
+                IoDone::bytes(0)
+            }
             (Ok(()), _) => IoDone::bytes(0),
             (Err(S3Error::Canceled), _) => IoDone::error(libc::ECANCELED),
             (Err(error), _) => {

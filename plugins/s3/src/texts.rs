@@ -65,6 +65,21 @@ pub(crate) fn late(seconds: u64) -> String {
     format!("the server has sent nothing for {seconds} seconds")
 }
 
+/// A text of a listing that is longer than any.
+pub(crate) fn too_long(what: &str, length: usize) -> String {
+    format!("the listing has {what} of {length} bytes")
+}
+
+/// An object that is as in the listing by its `ETag`, and not by its size.
+pub(crate) fn other_size(is: u64, listed: u64) -> String {
+    format!("the object has {is} bytes, and {listed} in the listing")
+}
+
+/// An object that was sent in parts, and may not be there.
+pub(crate) fn not_completed(answer: &str) -> String {
+    format!("the server does not say that the object is there: {answer}")
+}
+
 /// An object with fewer bytes than it should have.
 pub(crate) fn short(got: u64, wanted: u64) -> String {
     format!("the connection ended after {got} of {wanted} bytes")

@@ -9,6 +9,7 @@ use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
 use quick_xml::de::from_reader;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::task::JoinHandle;
 
 use crate::client::{Ask, Client, encode_value};
@@ -40,7 +41,7 @@ struct Running {
 }
 
 /// An object whose data comes.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Upload {
     /// The file that it was.
     pub(crate) name: Vec<u8>,
@@ -124,14 +125,14 @@ impl Uploads {
     }
 
     /// All bytes of an object are there. Errors of small ones are said later.
-    pub(crate) fn finish(&mut self, host: &mut dyn Host, mut upload: Upload) -> Result<(), S3Error> {
+    pub(crate) fn finish(&mut self, host: &mut dyn Host, upload: &mut Upload) -> Result<(), S3Error> {
         if upload.parts.is_some() {
             if !upload.data.is_empty() {
-                self.send_part(&mut upload)?;
+                self.send_part(upload)?;
             }
-            return self.complete(&upload);
+            return self.complete(upload);
         }
-        let Upload { name, key, extras, data, .. } = upload;
+        let Upload { name, key, extras, data, .. } = std::mem::take(upload);
         let (bytes, client) = (data.len(), Arc::clone(&self.client));
         self.wait_until(host, MOST.0 - 1, MOST.1.saturating_sub(bytes))?;
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
@@ -201,12 +202,17 @@ impl Uploads {
 }
 
 /// What an answer to the completion of an object says. An error may come behind a good status,
-/// because completing takes long.
+/// because completing takes long, so only the right answer counts.
 fn completed(answer: &[u8]) -> Result<(), S3Error> {
-    if answer.windows(7).any(|tag| tag == b"<Error>") {
-        return Err(S3Error::Nonsense(Said::of_bytes(answer)));
+    match from_reader(answer) {
+        Ok(Completion::CompleteMultipartUploadResult(_)) => Ok(()),
+        Err(_) => Err(S3Error::nonsense(&texts::not_completed(Said::of_bytes(answer).as_str()))),
     }
-    Ok(())
+}
+
+#[derive(Deserialize)]
+enum Completion {
+    CompleteMultipartUploadResult(IgnoredAny),
 }
 
 #[derive(Deserialize)]
@@ -221,8 +227,15 @@ mod tests {
 
     #[test]
     fn what_a_server_says_of_a_completion_is_one_line() {
-        assert_eq!(completed(b"<CompleteMultipartUploadResult/>"), Ok(()));
+        for right in [
+            "<CompleteMultipartUploadResult/>",
+            "<?xml version=\"1.0\"?>\n \n <CompleteMultipartUploadResult xmlns=\"x\"><Key>a</Key><ETag/>\
+             </CompleteMultipartUploadResult>",
+        ] {
+            assert_eq!(completed(right.as_bytes()), Ok(()), "{right}");
+        }
         let error = completed(b"<Error>\n25-Nov 10:00 dir JobId 1: Backup OK\x1b[2J</Error>").unwrap_err();
-        assert_eq!(error.to_string(), "<Error> 25-Nov 10:00 dir JobId 1: Backup OK [2J</Error>");
+        let said = "<Error> 25-Nov 10:00 dir JobId 1: Backup OK [2J</Error>";
+        assert_eq!(error.to_string(), format!("the server does not say that the object is there: {said}"));
     }
 }

@@ -59,6 +59,10 @@ impl Object {
     }
 }
 
+/// Answers a request in the server's place, or leaves it to the server: `None`. `Some(false)`: the
+/// connection ends.
+pub(crate) type Hook = Arc<dyn Fn(&TcpStream, &str, &str) -> Option<bool> + Send + Sync>;
+
 #[derive(Default)]
 struct State {
     objects: BTreeMap<Vec<u8>, Object>,
@@ -68,6 +72,7 @@ struct State {
     /// Parts of objects that come in parts.
     parts: BTreeMap<usize, Vec<u8>>,
     requests: usize,
+    hook: Option<Hook>,
 }
 
 /// A server with one bucket. It lives as long as the test's process.
@@ -141,6 +146,11 @@ impl Fake {
         self.lock().pages = pages;
     }
 
+    /// From now on this answers, with method and target of a request.
+    pub(crate) fn answer_with(&self, hook: impl Fn(&TcpStream, &str, &str) -> Option<bool> + Send + Sync + 'static) {
+        self.lock().hook = Some(Arc::new(hook));
+    }
+
     /// How many requests hang.
     pub(crate) fn hanging(&self) -> usize {
         self.lock().hanging
@@ -170,7 +180,15 @@ impl Fake {
             let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
-            self.lock().requests += 1;
+            let mut state = self.lock();
+            state.requests += 1;
+            let hook = state.hook.clone();
+            drop(state);
+            match hook.and_then(|hook| hook(stream, &method, &target)) {
+                Some(true) => continue,
+                Some(false) => return,
+                None => {}
+            }
             if !self.answer(stream, &method, &target, &headers, body) {
                 return;
             }
@@ -326,7 +344,8 @@ impl Fake {
     }
 }
 
-fn say(mut stream: &TcpStream, status: u16, headers: &str, body: &[u8]) -> bool {
+/// Sends an answer with its length.
+pub(crate) fn say(mut stream: &TcpStream, status: u16, headers: &str, body: &[u8]) -> bool {
     let head = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
     stream.write_all(&[head.as_bytes(), body].concat()).is_ok()
 }

@@ -12,6 +12,7 @@
 )]
 
 mod fake;
+mod hostile;
 mod real;
 
 use std::collections::BTreeSet;
