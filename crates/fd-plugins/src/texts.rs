@@ -136,6 +136,12 @@ pub(crate) fn not_confined(file: &[u8], what: &str, error: &std::io::Error) -> V
     about(file, &format!("its setting \"{what}\" can't be kept: {}.", fd_os::io_error_text(error)))
 }
 
+/// What a plugin with a user of its own may not add to the FileSet.
+pub(crate) fn reaches_further(file: &[u8], item: &[u8]) -> Vec<u8> {
+    let item = String::from_utf8_lossy(item);
+    about(file, &format!("it has a user of its own, and may not add this to the FileSet: {item}"))
+}
+
 /// A plugin that reads more than it may.
 pub(crate) fn read_too_much(file: &[u8], got: i32, most: i32) -> Vec<u8> {
     about(file, &format!("pluginIO says that it has read {got} bytes of at most {most}."))

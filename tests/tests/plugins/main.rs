@@ -10,6 +10,7 @@
 )]
 
 mod calls;
+mod confined;
 mod evil;
 mod jobs;
 mod libbac;

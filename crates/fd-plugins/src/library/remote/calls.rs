@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::cancel::RemoteCanceller;
 use super::limits::{Failure, Limits, read, write};
-use super::service::{message, reply};
+use super::service::{Asker, message, reply};
 use crate::api::call::{Called, Gone};
 use crate::api::host::Host;
 use crate::library::chain::Chain;
@@ -69,7 +69,7 @@ impl RemoteInstance {
             shared: line.shared,
             conversation: Conversation::default(),
             canceller: Arc::new(RemoteCanceller {
-                file: file.to_vec(),
+                asker: Asker { file: file.to_vec(), has_own_user: confinement.user.is_some() },
                 process: Arc::clone(&process),
                 number: line.number,
             }),
@@ -217,7 +217,7 @@ impl RemoteInstance {
                     Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
                     Heard::Note(Note::Verifies) => self.verifies = true,
                     Heard::Request(request) => {
-                        let reply = reply(host, &self.file, request);
+                        let reply = reply(host, &self.canceller.asker, request);
                         self.send(host, &ToHost::Reply(reply), limits)?;
                     }
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::limits::{Limits, read, write};
-use super::service::{message, reply};
+use super::service::{Asker, message, reply};
 use crate::api::event::Event;
 use crate::api::host::Host;
 use crate::api::plugin::CancelEvent;
@@ -17,7 +17,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Delivers the cancel event of an instance.
 pub(super) struct RemoteCanceller {
-    pub(super) file: Vec<u8>,
+    pub(super) asker: Asker,
     pub(super) process: Arc<Process>,
     pub(super) number: u64,
 }
@@ -30,12 +30,15 @@ impl CancelEvent for RemoteCanceller {
         let mut limits = Limits::new(Some(CANCEL_LIMIT), CANCEL_LIMIT);
         let call = Call::Event(Event::Cancel.number(), EventValue::Nothing);
         while read(&stream, &mut conversation).is_ok() {
-            while let Ok(Some(heard)) = conversation.next(Some(&call)) {
+            loop {
+                // After nonsense the line is of no more use.
+                let Ok(heard) = conversation.next(Some(&call)) else { return };
+                let Some(heard) = heard else { break };
                 match heard {
                     Heard::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
                     Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
                     Heard::Request(request) => {
-                        let reply = reply(host, &self.file, request);
+                        let reply = reply(host, &self.asker, request);
                         let Ok(bytes) = wire::encode(&ToHost::Reply(reply)) else { return };
                         if write(&stream, &bytes, host, &self.process, &mut limits).is_err() {
                             return;

@@ -4,7 +4,9 @@ use fd_messages::MessageType;
 
 use crate::api::call::Status;
 use crate::api::host::{FileSetChange, Host, Variable};
+use crate::job_plugins::command_name;
 use crate::library::wire::{Change, Reply, Request};
+use crate::texts;
 
 /// The message of a plugin: no plugin ends the daemon.
 pub(super) fn message(host: &mut dyn Host, kind: i32, text: &[u8]) {
@@ -17,15 +19,40 @@ pub(super) fn message(host: &mut dyn Host, kind: i32, text: &[u8]) {
     host.message(kind, text);
 }
 
+/// Who makes requests.
+#[derive(Debug)]
+pub(super) struct Asker {
+    /// The plugin's file.
+    pub(super) file: Vec<u8>,
+    /// Its settings have it run as another user than the daemon.
+    pub(super) has_own_user: bool,
+}
+
+impl Asker {
+    /// Whether a change of the FileSet has the daemon run a program or read a list, or another
+    /// plugin work: all with more rights than a plugin with a user of its own has.
+    fn reaches_further(&self, change: Change, item: &[u8]) -> bool {
+        let takes_lists = matches!(change, Change::Include | Change::Exclude | Change::Plugin);
+        let own = self.file.strip_suffix(b"-fd.so").unwrap_or(&self.file);
+        let is_own = change != Change::Plugin || command_name(item) == Ok(Some(own));
+        self.has_own_user && (!is_own || takes_lists && matches!(item.first(), Some(b'|' | b'<')))
+    }
+}
+
 /// What the daemon replies.
-pub(super) fn reply(host: &mut dyn Host, file: &[u8], request: Request) -> Reply {
+pub(super) fn reply(host: &mut dyn Host, asker: &Asker, request: Request) -> Reply {
     let status = |status: Status| Reply::Status(status.code());
+    let file = &asker.file;
     match request {
         Request::Value(number) => Reply::Value(Variable::from_number(number).and_then(|variable| host.value(variable))),
         Request::MarkSeen(name) => status(host.mark_seen(&name.0)),
         Request::SetInteractive => {
             host.facts().set_interactive();
             status(Status::Ok)
+        }
+        Request::Change(change, item, _) if asker.reaches_further(change, &item.0) => {
+            host.message(MessageType::Error, &texts::reaches_further(file, &item.0));
+            status(Status::Error)
         }
         Request::Change(change, item, kind) => {
             let item = item.0.as_slice();
