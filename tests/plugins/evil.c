@@ -285,6 +285,19 @@ static int start_backup_file(struct bp_context *context, struct save_pkt *save)
         endless[0] = '/';
         save->fname = endless;
     }
+    if (is_how(context, "start", "deep")) {
+        for (int at = 0; at < 300000; at++)
+            endless[at] = at % 200 ? 'd' : '/';
+        endless[299999] = 'x';
+        endless[300000] = 0;
+        save->fname = endless;
+    }
+    if (is_how(context, "start", "far")) {
+        memset(endless, 'f', 990000);
+        save->type = FT_LNK;
+        save->link = endless;
+        save->statp.st_mode = 0120777;
+    }
     if (is_how(context, "start", "unmapped"))
         save->fname = (char *)4096;
     if (is_how(context, "start", "packet")) {

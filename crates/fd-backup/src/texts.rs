@@ -248,6 +248,8 @@ pub(crate) fn name_refused(command: &[u8], name: &[u8], fault: NameFault) -> Vec
         NameFault::Dots => "has a part that is . or ..",
         NameFault::EmptyPart => "has an empty part",
         NameFault::LongPart => "has a part of more than 255 bytes",
+        NameFault::LongName => "has more than 4,095 bytes",
+        NameFault::LongTarget => "is that of a link to more than 4,095 bytes",
     };
     // It may have a megabyte.
     let name = name.get(..name.len().min(LONGEST_NAME_SHOWN)).unwrap_or_default().escape_ascii();

@@ -26,7 +26,7 @@ enum End {
 type Case = (&'static str, &'static str, End);
 
 /// Of a backup.
-const BACKUPS: [Case; 42] = [
+const BACKUPS: [Case; 44] = [
     ("event20", "segv", End::Fails),
     ("event19", "segv", End::Fails),
     ("event3", "segv", End::Fails),
@@ -35,6 +35,8 @@ const BACKUPS: [Case; 42] = [
     ("start", "exit", End::Fails),
     ("start", "null", End::Fails),
     ("start", "long", End::GoesOn),
+    ("start", "deep", End::GoesOn),
+    ("start", "far", End::GoesOn),
     ("start", "unmapped", End::Fails),
     ("start", "packet", End::Fails),
     ("start", "huge", End::Fails),
@@ -135,6 +137,23 @@ fn bed() -> Result<Bed> {
     Bed::start(options)
 }
 
+/// What is wrong with the jobs whose file no restore could make: it must not be saved silently.
+fn unsaved(jobs: &[bed::JobResult]) -> String {
+    let mut wrong = String::new();
+    for (how, why) in [
+        ("long", "has more than 4,095 bytes"),
+        ("deep", "has more than 4,095 bytes"),
+        ("far", "is that of a link to more than 4,095 bytes"),
+    ] {
+        let number = BACKUPS.iter().position(|case| case.1 == how).unwrap();
+        let told = format!("not saved, because its name {why}");
+        if !jobs[number].log.contains(&told) || jobs[number].row.files != 0 {
+            writeln!(wrong, "{how}: {} files\n{}", jobs[number].row.files, jobs[number].log).unwrap();
+        }
+    }
+    wrong
+}
+
 /// What is wrong, as text.
 fn wrong() -> Result<String> {
     let mut bed = bed()?;
@@ -165,6 +184,7 @@ fn wrong() -> Result<String> {
         writeln!(wrong, "slow: {} {}", slow.row.status, slow.log).unwrap();
     }
     wrong.push_str(&calls::wrong(&mut bed, sleeper)?);
+    wrong.push_str(&unsaved(&jobs));
     // Each is started again.
     let good = run_all(&bed, &["good".to_owned()])?.remove(0);
     if good.row.status != 'T' || good.row.files != BACKUPS.len() as u64 {

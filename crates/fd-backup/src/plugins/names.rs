@@ -5,6 +5,8 @@ use fd_records::FileType;
 
 /// Most bytes of a part: what file systems take.
 const LONGEST_PART: usize = 255;
+/// Most bytes of a name, and of what a symbolic link leads to: what the kernel takes.
+const LONGEST_NAME: usize = 4095;
 
 /// What is wrong with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,6 +16,8 @@ pub(crate) enum NameFault {
     Dots,
     EmptyPart,
     LongPart,
+    LongName,
+    LongTarget,
 }
 
 /// The name of a file that may not be, and why. A directory's link is the name in its record, and
@@ -24,6 +28,9 @@ pub(crate) fn fault_of_file<'n>(
     name: &'n [u8],
     link: Option<&'n [u8]>,
 ) -> Option<(&'n [u8], NameFault)> {
+    if file_type == FileType::Symlink && link.is_some_and(|link| link.len() > LONGEST_NAME) {
+        return Some((name, NameFault::LongTarget));
+    }
     let is_name = file_type.has_directory_name() || file_type == FileType::HardLink;
     let link = link.filter(|link| is_name && !link.is_empty());
     [Some(name), link].into_iter().flatten().find_map(|name| Some((name, fault(command, file_type, name)?)))
@@ -39,6 +46,9 @@ fn fault(command: &[u8], file_type: FileType, name: &[u8]) -> Option<NameFault> 
         return Some(NameFault::Nul);
     }
     let Some(path) = name.strip_prefix(b"/") else { return Some(NameFault::Relative) };
+    if name.len() > LONGEST_NAME {
+        return Some(NameFault::LongName);
+    }
     let path = if has_slash(file_type) { path.strip_suffix(b"/").unwrap_or(path) } else { path };
     if path.is_empty() && has_slash(file_type) {
         return None;
@@ -80,6 +90,13 @@ mod tests {
         }
         let long = |length| regular(&[b"/a/".as_slice(), &vec![b'x'; length]].concat());
         assert_eq!((long(LONGEST_PART), long(LONGEST_PART + 1)), (None, Some(NameFault::LongPart)));
+        let deep = |length| regular(&b"/ddd".repeat(length)[..length]);
+        assert_eq!((deep(LONGEST_NAME), deep(LONGEST_NAME + 1)), (None, Some(NameFault::LongName)));
+        let far = |length| {
+            let target = vec![b'x'; length];
+            fault_of_file(b"tp:x", FileType::Symlink, b"/a", Some(&target)).map(|(_, fault)| fault)
+        };
+        assert_eq!((far(LONGEST_NAME), far(LONGEST_NAME + 1)), (None, Some(NameFault::LongTarget)));
     }
 
     #[test]
