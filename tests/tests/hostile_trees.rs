@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -59,9 +60,23 @@ fn jobs_must_be_equal(bed: &Bed, [reference, test]: [&JobResult; 2]) -> Result<(
     let unequal = left.iter().zip(&right).find(|(left, right)| left != right);
     assert!(unequal.is_none() && left.len() == right.len(), "catalog rows differ: {unequal:?}");
     let [left, right] = [reference.messages_of("reference-fd"), test.messages_of("test-fd")];
-    let unequal = left.iter().zip(&right).find(|(left, right)| left != right);
+    let unequal = left.iter().zip(&right).find(|(left, right)| plain(left) != plain(right));
     assert!(unequal.is_none() && left.len() == right.len(), "messages differ: {unequal:?}");
     Ok(())
+}
+
+/// A message up to the first line end of a name, and without what is not printable in it, which
+/// only ours escapes.
+fn plain(message: &str) -> String {
+    let mut rest = message.split("\\n").next().unwrap_or_default();
+    let mut text = String::new();
+    while let Some((before, escaped)) = rest.split_once("\\x") {
+        text.push_str(before);
+        rest = escaped.get(2..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text.retain(|character| !character.is_control() && character != char::REPLACEMENT_CHARACTER);
+    text
 }
 
 /// A small file with times that do not depend on the clock.
@@ -322,5 +337,32 @@ fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() ->
         jobs_must_be_equal(&bed, [&reference, &test])?;
     }
     drop(mounts);
+    Ok(())
+}
+
+/// What a user would have an operator read or see.
+const FORGED: &str = "27-Nov 10:00 bed-dir JobId 1: Termination: Backup OK\u{1b}[2J";
+
+#[test]
+fn a_name_begins_no_line_of_the_job_s_log() -> Result<()> {
+    let mut options = BedOptions::side_by_side("forged")?;
+    let source = options.source()?;
+    let name = format!("s\n{FORGED}");
+    let _bound = UnixListener::bind(source.join(&name)).unwrap();
+    fs::write(source.join(format!("f\n{FORGED}")), "data").unwrap();
+    options.every_message = true;
+    options.file_sets = vec![FileSet::new("Hostile", &["Signature = MD5"], &[&source])];
+    let bed = Bed::start(options)?;
+    for job in both_jobs(&bed, "Hostile")? {
+        let job = bed.wait(job)?.must_be_good()?;
+        let is_ours = job.log.contains("test-fd");
+        let is_forged = job.log.lines().any(|line| line.starts_with("27-Nov 10:00 bed-dir"));
+        assert_eq!(is_forged || job.log.contains('\u{1b}'), !is_ours, "{}", job.log);
+        let shown = name.replace('\n', "\\n").replace('\u{1b}', "\\x1b");
+        let of_socket = format!("Socket file skipped: {}/{shown}\n", source.display());
+        assert_eq!(job.log.contains(&of_socket), is_ours, "{}", job.log);
+    }
+    let listing = bed.console(&["estimate job=backup-test fileset=Hostile listing"])?;
+    assert!(listing.contains("f\\n27-Nov") && !listing.contains('\u{1b}'), "{listing}");
     Ok(())
 }

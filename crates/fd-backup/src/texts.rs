@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fd_bsock::FrameError;
 use fd_compress::CompressError;
-use fd_messages::{Stage, StageTimes};
+use fd_messages::{Stage, StageTimes, one_line};
 use fd_os::{error_text, job_error_text};
 use fd_plugins::{FileSetChange, package_of};
 use fd_records::{DigestKind, MetadataKind};
@@ -17,17 +17,17 @@ use crate::plugins::names::NameFault;
 
 /// A file can't be opened; its attributes are saved already.
 pub(crate) fn cannot_open(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
+    one_line(&[b"     Cannot open \"", path, b"\": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"])
 }
 
 /// The same for a plugin's file, whose error may be one of the daemon's own.
 pub(crate) fn plugin_cannot_open(path: &[u8], errno: i32) -> Vec<u8> {
-    [b"     Cannot open \"", path, b"\": ERR=", job_error_text(errno).as_bytes(), b".\n"].concat()
+    one_line(&[b"     Cannot open \"", path, b"\": ERR=", job_error_text(errno).as_bytes(), b".\n"])
 }
 
 /// A directory has taken a file's place since the walk.
 pub(crate) fn became_directory(path: &[u8]) -> Vec<u8> {
-    [b"     \"", path, b"\" became a directory during the backup: its contents are not saved.\n"].concat()
+    one_line(&[b"     \"", path, b"\" became a directory during the backup: its contents are not saved.\n"])
 }
 
 /// Reading failed in the middle of a file.
@@ -37,7 +37,7 @@ pub(crate) fn read_error(path: &[u8], errno: Errno) -> Vec<u8> {
 
 /// The same for a plugin's file: its number may be any.
 pub(crate) fn plugin_read_error(path: &[u8], errno: i32) -> Vec<u8> {
-    [b"Read error on file ", path, b". ERR=", error_text(errno).as_bytes(), b"\n"].concat()
+    one_line(&[b"Read error on file ", path, b". ERR=", error_text(errno).as_bytes(), b"\n"])
 }
 
 /// All files with data failed. The stock daemon's job ends with warnings.
@@ -52,27 +52,27 @@ pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
 
 /// The attributes of a file can't be read again after its data.
 pub(crate) fn cannot_stat(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Cannot stat file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
+    one_line(&[b"Cannot stat file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"])
 }
 
 /// The contents changed while the file was read.
 pub(crate) fn mtime_changed(path: &[u8]) -> Vec<u8> {
-    [path, b" mtime changed during backup.\n"].concat()
+    one_line(&[path, b" mtime changed during backup.\n"])
 }
 
 /// The inode changed while the file was read.
 pub(crate) fn ctime_changed(path: &[u8]) -> Vec<u8> {
-    [path, b" ctime changed during backup.\n"].concat()
+    one_line(&[path, b" ctime changed during backup.\n"])
 }
 
 /// The size changed while the file was read.
 pub(crate) fn size_changed(path: &[u8], from: i64, to: i64) -> Vec<u8> {
-    [path, format!(" size of {from} changed during backup to {to}.\n").as_bytes()].concat()
+    one_line(&[path, format!(" size of {from} changed during backup to {to}.\n").as_bytes()])
 }
 
 /// A file is saved as an empty one, which it may not be.
 pub(crate) fn may_have_content(path: &[u8]) -> Vec<u8> {
-    [path, b" is saved without data: its file system says that it is empty, and can't know.\n"].concat()
+    one_line(&[path, b" is saved without data: its file system says that it is empty, and can't know.\n"])
 }
 
 /// More files are saved like that than were named.
@@ -83,27 +83,27 @@ pub(crate) fn may_have_content_in_all(count: usize) -> Vec<u8> {
 
 /// The list has no digest of a file that is to be compared.
 pub(crate) fn cannot_verify(path: &[u8]) -> Vec<u8> {
-    [b"Cannot verify checksum for ", path, b"\n"].concat()
+    one_line(&[b"Cannot verify checksum for ", path, b"\n"])
 }
 
 /// A file can't be opened to be compared.
 pub(crate) fn cannot_open_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"     Cannot open ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"].concat()
+    one_line(&[b"     Cannot open ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b".\n"])
 }
 
 /// Reading failed while a file was compared.
 pub(crate) fn cannot_read_to_verify(path: &[u8], errno: Errno) -> Vec<u8> {
-    [b"Error reading file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"].concat()
+    one_line(&[b"Error reading file ", path, b": ERR=", error_text(errno.raw_os_error()).as_bytes(), b"\n"])
 }
 
 /// The Director of a Verify job can't be reached.
 pub(crate) fn director_lost(error: &str) -> Vec<u8> {
-    [b"Network error in send to Director: ERR=", error.as_bytes(), b"\n"].concat()
+    one_line(&[b"Network error in send to Director: ERR=", error.as_bytes(), b"\n"])
 }
 
 /// A file is unchanged since the catalog's record.
 pub(crate) fn unchanged(path: &[u8]) -> Vec<u8> {
-    [b"     Unchanged file skipped: ", path, b"\n"].concat()
+    one_line(&[b"     Unchanged file skipped: ", path, b"\n"])
 }
 
 /// What base jobs save: `bytes` of files that need not be sent.
@@ -123,7 +123,7 @@ pub(crate) fn digest_failed(kind: DigestKind) -> Vec<u8> {
 
 /// A plugin command in the FileSet of a Verify job that reads the disk.
 pub(crate) fn no_plugins_on_disk(command: &[u8]) -> Vec<u8> {
-    [b"Plugin: \"", command, b"\" not found.\n"].concat()
+    one_line(&[b"Plugin: \"", command, b"\" not found.\n"])
 }
 
 /// Where a plugin is named. The stock daemon's message has another line number for each place
@@ -158,23 +158,23 @@ pub(crate) fn plugin_not_found(place: PluginPlace, command: &[u8]) -> Vec<u8> {
         PluginPlace::Options => (b"630", b"Options"),
     };
     let package = package_of(command).as_bytes();
-    [b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.", package, b"\n"].concat()
+    one_line(&[b"fd_plugins.c:", line, b" ", kind, b" plugin \"", command, b"\" not found.", package, b"\n"])
 }
 
 /// A plugin command has a space before any colon.
 pub(crate) fn malformed_command(command: &[u8]) -> Vec<u8> {
-    [b"fd_plugins.c:464 Malformed plugin command: ", command, b"\n"].concat()
+    one_line(&[b"fd_plugins.c:464 Malformed plugin command: ", command, b"\n"])
 }
 
 /// A plugin has failed earlier in the job; ferrofd's own.
 pub(crate) fn plugin_failed_before(command: &[u8]) -> Vec<u8> {
-    [b"Command plugin \"", command, b"\" can't be run: the plugin has failed before.\n"].concat()
+    one_line(&[b"Command plugin \"", command, b"\" can't be run: the plugin has failed before.\n"])
 }
 
 /// A plugin has put no type into its packet.
 pub(crate) fn no_type(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"891" } else { b"724" };
-    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no type in startBackupFile packet.\n"].concat()
+    one_line(&[b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no type in startBackupFile packet.\n"])
 }
 
 /// A plugin's change of the FileSet that comes too late; ferrofd's own.
@@ -192,7 +192,7 @@ pub(crate) fn change_refused(plugin: &[u8], change: &FileSetChange<'_>) -> Vec<u
     };
     let why = ": it is not possible any more, or no Include was begun for it.\n";
     let item = item.escape_ascii();
-    [b"Plugin ", plugin, format!(" could not change the FileSet with {function}({item}){why}").as_bytes()].concat()
+    one_line(&[b"Plugin ", plugin, format!(" could not change the FileSet with {function}({item}){why}").as_bytes()])
 }
 
 /// A plugin says more than can be kept; ferrofd's own.
@@ -201,18 +201,18 @@ pub(crate) const MESSAGES_LEFT_OUT: &str = "The plugin says more than is kept wi
 /// A plugin has put no name of its object into its packet.
 pub(crate) fn no_object_name(command: &[u8]) -> Vec<u8> {
     let rest: &[u8] = b"\": no object_name in startBackupFile packet.\n";
-    [b"fd_plugins.c:737 Command plugin \"", command, rest].concat()
+    one_line(&[b"fd_plugins.c:737 Command plugin \"", command, rest])
 }
 
 /// A plugin's object is empty, and not saved; ferrofd's own.
 pub(crate) fn empty_object(command: &[u8], name: &[u8]) -> Vec<u8> {
-    [b"Command plugin \"", command, b"\": object \"", name, b"\" is empty and is not saved.\n"].concat()
+    one_line(&[b"Command plugin \"", command, b"\": object \"", name, b"\" is empty and is not saved.\n"])
 }
 
 /// A plugin has put no name of its file into its packet.
 pub(crate) fn no_name(place: PluginPlace, command: &[u8]) -> Vec<u8> {
     let line: &[u8] = if matches!(place, PluginPlace::Estimate) { b"898" } else { b"763" };
-    [b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no fname in startBackupFile packet.\n"].concat()
+    one_line(&[b"fd_plugins.c:", line, b" Command plugin \"", command, b"\": no fname in startBackupFile packet.\n"])
 }
 
 /// A plugin asks whether a file without a name has changed.
@@ -224,17 +224,17 @@ pub(crate) const NO_ACCESS: &str = "Could not access";
 
 /// A plugin calls a file an archive.
 pub(crate) fn archive_not_saved(path: &[u8]) -> Vec<u8> {
-    [b"     Archive file not saved: ", path, b"\n"].concat()
+    one_line(&[b"     Archive file not saved: ", path, b"\n"])
 }
 
 /// A plugin says that the drive's type is not allowed.
 pub(crate) fn disallowed_drive_type(path: &[u8]) -> Vec<u8> {
-    [b"     Disallowed drive type. Will not descend into ", path, b"\n"].concat()
+    one_line(&[b"     Disallowed drive type. Will not descend into ", path, b"\n"])
 }
 
 /// A plugin's file has a type that no file may have.
 pub(crate) fn unknown_type(code: i32, path: &[u8]) -> Vec<u8> {
-    [b"     Unknown file type ", code.to_string().as_bytes(), b"; not saved: ", path, b"\n"].concat()
+    one_line(&[b"     Unknown file type ", code.to_string().as_bytes(), b"; not saved: ", path, b"\n"])
 }
 
 /// Bytes of a refused name that a message shows.
@@ -253,7 +253,7 @@ pub(crate) fn name_refused(command: &[u8], name: &[u8], fault: NameFault) -> Vec
     };
     // It may have a megabyte.
     let name = name.get(..name.len().min(LONGEST_NAME_SHOWN)).unwrap_or_default().escape_ascii();
-    [b"Command plugin \"", command, format!("\": not saved, because its name {why}: {name}\n").as_bytes()].concat()
+    one_line(&[b"Command plugin \"", command, format!("\": not saved, because its name {why}: {name}\n").as_bytes()])
 }
 
 /// A packet of metadata is too long: `len` bytes.
@@ -269,7 +269,7 @@ pub(crate) fn metadata_type(kind: i32) -> Vec<u8> {
 /// The metadata of a plugin's file can't be saved.
 pub(crate) fn metadata_failed(plugin: &[u8], path: &[u8]) -> Vec<u8> {
     let head: &[u8] = b"fd_plugins.c:1315 Failed to backup metadata for plugin: \"";
-    [head, plugin, b"\" fname: ", path, b"\n"].concat()
+    one_line(&[head, plugin, b"\" fname: ", path, b"\n"])
 }
 
 /// A plugin can't give the ACLs or the extended attributes of a file.
@@ -305,7 +305,7 @@ pub(crate) fn too_many_files() -> Vec<u8> {
 
 /// A record is longer than a Storage Daemon accepts.
 pub(crate) fn record_refused(path: &[u8], error: &FrameError) -> Vec<u8> {
-    [b"Record of \"", path, b"\" can't be sent: ", error.to_string().as_bytes(), b"\n"].concat()
+    one_line(&[b"Record of \"", path, b"\" can't be sent: ", error.to_string().as_bytes(), b"\n"])
 }
 
 /// Step of OpenSSL's that failed: a cipher can't be set up.

@@ -4,7 +4,7 @@
 //! send a Verify job's packets, which go between its messages, through a [`PacketSink`]. The
 //! command lines of the programs that they run are split, and their job codes replaced, here.
 //!
-//! What a peer has said comes into a message as [`Said`].
+//! What a peer has said comes into a message as [`Said`], and the name of a file as [`shown`].
 //!
 //! Not here: how messages are delivered (the program does that), and deciding what is an error: the
 //! crates that find one say which [`MessageType`] it is.
@@ -20,5 +20,5 @@ pub use command_line::{JobCodes, expand_job_codes, short_job_name, split_argumen
 pub use message_type::{MessageType, Numbering};
 pub use packets::{PacketSink, SendError};
 pub use run::{CancelToken, JobLog, Progress};
-pub use said::Said;
+pub use said::{Said, one_line, shown};
 pub use stages::{Pressure, Stage, StageTimes};

@@ -1,5 +1,6 @@
-//! What a peer has said, fit for a message.
+//! What a peer has said and how files are named, fit for a message.
 
+use std::borrow::Cow;
 use std::fmt::{Display, Formatter, Result};
 
 /// Most characters that are kept.
@@ -38,6 +39,49 @@ impl Display for Said {
     }
 }
 
+/// A name of a file as it stands in a message: its user must not begin a line of the job's log, nor
+/// order a terminal about. What is not printable, but for tabs, becomes `\n`, `\x1b` and the like;
+/// bytes of other encodings stay.
+pub fn shown(name: &[u8]) -> Cow<'_, [u8]> {
+    if name.iter().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) {
+        return Cow::Borrowed(name);
+    }
+    let mut text = Vec::with_capacity(name.len());
+    let escape = |text: &mut Vec<u8>, bytes: &[u8]| text.extend(bytes.escape_ascii());
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let mut bytes = [0; 4];
+            let bytes = character.encode_utf8(&mut bytes).as_bytes();
+            if is_printable(character) || character == '\t' {
+                text.extend_from_slice(bytes)
+            } else {
+                escape(&mut text, bytes)
+            }
+        }
+        for byte in chunk.invalid() {
+            // These are control characters to a terminal of 8 bits.
+            if matches!(byte, 0x80..=0x9F) { escape(&mut text, &[*byte]) } else { text.push(*byte) }
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// A line of a job's log of these parts, the last of which may have the line's end. All in them is
+/// [`shown`].
+pub fn one_line(parts: &[&[u8]]) -> Vec<u8> {
+    let text = parts.concat();
+    match text.strip_suffix(b"\n") {
+        Some(line) => match shown(line) {
+            Cow::Borrowed(_) => text,
+            Cow::Owned(mut line) => {
+                line.push(b'\n');
+                line
+            }
+        },
+        None => shown(&text).into_owned(),
+    }
+}
+
 /// Whether a terminal or a log shows the character, and only that: line separators and marks that
 /// turn the direction of writing are none.
 fn is_printable(character: char) -> bool {
@@ -48,6 +92,20 @@ fn is_printable(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_shown_in_one_line_and_other_encodings_stay() {
+        for (name, expected) in [
+            (b"/a b/\xc3\xa9\xe9".as_slice(), b"/a b/\xc3\xa9\xe9".as_slice()),
+            (b"x\n25-Nov JobId 1: \x1b[2J\x7f\t", b"x\\n25-Nov JobId 1: \\x1b[2J\\x7f\t"),
+            (b"\xc2\x9b2J \x9b2J \xff", b"\\xc2\\x9b2J \\x9b2J \xff"),
+            ("a\u{202E}b\u{2028}".as_bytes(), b"a\\xe2\\x80\\xaeb\\xe2\\x80\\xa8"),
+        ] {
+            assert_eq!(shown(name).escape_ascii().to_string(), expected.escape_ascii().to_string());
+        }
+        assert_eq!(one_line(&[b"Cannot stat ", b"a\nb", b": x\n"]), b"Cannot stat a\\nb: x\n");
+        assert_eq!(one_line(&[b"Cannot stat ", b"a", b"\n"]), b"Cannot stat a\n");
+    }
 
     #[test]
     fn a_peer_s_text_is_one_short_line_of_printable_characters() {

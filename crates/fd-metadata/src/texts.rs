@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use fd_messages::one_line;
 use fd_os::error_text;
 use fd_records::{MetadataKind, Stream};
 use nix::errno::Errno;
@@ -23,7 +24,7 @@ pub(crate) fn acl_failed(path: &[u8], what: &str, errno: Errno) -> Vec<u8> {
 /// The text of an ACL needs more than a record can hold.
 pub(crate) fn acl_too_long(path: &[u8], what: &str, length: usize, limit: usize) -> Vec<u8> {
     let text = format!(": its text needs {length} bytes, one record holds {limit} bytes.\n");
-    [b"Not saved of \"", path, b"\": ", what.as_bytes(), text.as_bytes()].concat()
+    one_line(&[b"Not saved of \"", path, b"\": ", what.as_bytes(), text.as_bytes()])
 }
 
 /// The value of an extended attribute could not be read. The stock daemon does not name it.
@@ -35,7 +36,7 @@ pub(crate) fn get_failed(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
 /// record and loses the connection, hence the job.
 pub(crate) fn record_too_long(path: &[u8], name: &[u8], length: usize, limit: usize) -> Vec<u8> {
     let text = format!(": with it {length} bytes are needed, one record holds {limit} bytes.\n");
-    [b"Not saved of \"", path, b"\": ", attribute(name).as_bytes(), text.as_bytes()].concat()
+    one_line(&[b"Not saved of \"", path, b"\": ", attribute(name).as_bytes(), text.as_bytes()])
 }
 
 /// An ACL or the extended attributes are to be set on a file that can't be looked at.
@@ -116,7 +117,7 @@ pub(crate) fn xattr_set(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
 /// A record whose rest makes no sense. The stock daemon says nothing.
 pub(crate) fn xattrs_damaged(path: &[u8], left: usize) -> Vec<u8> {
     let rest = format!("\" are damaged: the last {left} bytes of their record are left out\n");
-    [b"Extended attributes of file \"", path, rest.as_bytes()].concat()
+    one_line(&[b"Extended attributes of file \"", path, rest.as_bytes()])
 }
 
 /// An attribute that this file can't have is in the record. The stock daemon says nothing.
@@ -126,7 +127,11 @@ pub(crate) fn xattr_unsupported(path: &[u8], name: &[u8]) -> Vec<u8> {
 
 /// More of one record could not be set than is named.
 pub(crate) fn more_not_set(path: &[u8], more: u64) -> Vec<u8> {
-    [b"bxattr_linux.c:298 setxattr error on file \"", path, format!("\": {more} more attributes\n").as_bytes()].concat()
+    one_line(&[
+        b"bxattr_linux.c:298 setxattr error on file \"",
+        path,
+        format!("\": {more} more attributes\n").as_bytes(),
+    ])
 }
 
 /// An ACL or extended attributes of another system.
@@ -136,7 +141,7 @@ pub(crate) fn incompatible(kind: MetadataKind, path: &[u8], stream: Stream) -> V
         MetadataKind::Xattr => b"bxattr.c:488 Can't restore Extended Attributes of ",
     };
     let tail = format!(" - incompatible {} stream encountered - {}\n", kind.name(), stream.kind().number());
-    [head, path, tail.as_bytes()].concat()
+    one_line(&[head, path, tail.as_bytes()])
 }
 
 /// At the end of a backup.
@@ -153,12 +158,12 @@ pub(crate) fn restoring_summary(kind: MetadataKind, count: u64) -> Vec<u8> {
 
 /// `<what> "<path>": ERR=<error>`
 fn on_file(what: &[u8], path: &[u8], error: &str) -> Vec<u8> {
-    [what, b" \"", path, b"\": ERR=", error.as_bytes(), b"\n"].concat()
+    one_line(&[what, b" \"", path, b"\": ERR=", error.as_bytes(), b"\n"])
 }
 
 /// `<what> "<path>": <part>: ERR=<error>`
 fn on_part(what: &[u8], path: &[u8], part: &str, error: &str) -> Vec<u8> {
-    [what, b" \"", path, b"\": ", part.as_bytes(), b": ERR=", error.as_bytes(), b"\n"].concat()
+    one_line(&[what, b" \"", path, b"\": ", part.as_bytes(), b": ERR=", error.as_bytes(), b"\n"])
 }
 
 /// An attribute; its name may have any bytes.

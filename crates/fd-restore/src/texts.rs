@@ -6,6 +6,7 @@
 
 use fd_compress::DecompressError;
 use fd_crypto::pki::{DataError, SessionError};
+use fd_messages::shown;
 use fd_os::{error_text, job_error_text};
 use fd_plugins::package_of;
 use fd_records::{DigestKind, DigestValue, FileType, MetadataKind, PluginMetadataError, Stat, Stream, digest_text};
@@ -17,7 +18,7 @@ use crate::tree::{LinkRefusal, PathError};
 
 /// Puts a text together.
 fn join(parts: &[&[u8]]) -> Vec<u8> {
-    let mut text = parts.concat();
+    let mut text = shown(&parts.concat()).into_owned();
     text.push(b'\n');
     text
 }

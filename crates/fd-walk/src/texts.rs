@@ -1,12 +1,12 @@
 //! The messages of the walk, word for word (reference 03 §8).
 
+use fd_messages::one_line;
+
 use crate::settings::Purpose;
 
-/// Appends the parts of a text, paths as they are.
+/// Appends a line of these parts.
 fn join(text: &mut Vec<u8>, parts: &[&[u8]]) {
-    for part in parts {
-        text.extend_from_slice(part);
-    }
+    text.extend_from_slice(&one_line(parts));
 }
 
 /// The five blanks before texts about single entries.

@@ -1,5 +1,6 @@
 //! The line of a saved file in the style of `ls -l`, for listings and messages.
 
+use fd_messages::one_line;
 use fd_metadata::NameCache;
 use fd_os::local_time::local_time_of_any;
 use fd_records::{FileType, listing};
@@ -12,12 +13,12 @@ pub(crate) fn saved_line(entry: &Entry, names: &mut NameCache) -> Vec<u8> {
     let mut line = Vec::new();
     if entry.file_type == FileType::Deleted {
         listing::push_deleted_line(&mut line, &entry.path);
-        return line;
+        return one_line(&[&line]);
     }
     let modified = local_time_of_any(entry.stat.mtime);
     let target = (entry.file_type == FileType::Symlink).then_some(entry.link.as_slice());
     listing::push_line(&mut line, &entry.stat, modified, names, &entry.path, target);
-    line
+    one_line(&[&line])
 }
 
 /// The line of a record of the tail: its name is as in the list, so a directory has its slash, and
@@ -30,7 +31,7 @@ pub(crate) fn saved_line_of_tail(record: &TailRecord<'_>, names: &mut NameCache)
         let modified = local_time_of_any(record.stat.mtime);
         listing::push_line(&mut line, &record.stat, modified, names, record.path, None);
     }
-    line
+    one_line(&[&line])
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ impl Round<'_> {
         let target = (item.file_type == Some(FileType::Symlink)).then_some(item.link.text.as_slice());
         let modified = local_time_of_any(item.stat.mtime);
         listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
-        self.report.now(MessageType::Restored, &line);
+        self.report.now(MessageType::Restored, &fd_messages::one_line(&[&line]));
     }
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).
