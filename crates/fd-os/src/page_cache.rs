@@ -72,6 +72,10 @@ pub fn append_next(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize) -> io::
 fn append_at(file: BorrowedFd<'_>, out: &mut Vec<u8>, most: usize, position: Option<u64>) -> io::Result<usize> {
     let too_far = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
     let offset = position.map(libc::off_t::try_from).transpose().map_err(too_far)?;
+    // The kernel refuses a read that would go beyond the greatest length of a file, which a file
+    // without any data may have.
+    let to_the_greatest = offset.and_then(|offset| usize::try_from(libc::off_t::MAX - offset).ok());
+    let most = to_the_greatest.map_or(most, |left| most.min(left));
     out.reserve(most);
     let most = most.min(out.spare_capacity_mut().len());
     let start = out.spare_capacity_mut().as_mut_ptr().cast::<libc::c_void>();
@@ -149,8 +153,24 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
     use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt as _;
 
     use super::*;
+
+    #[test]
+    fn a_file_of_the_greatest_length_is_read_to_its_end() {
+        let file =
+            File::from(nix::sys::memfd::memfd_create(c"greatest", nix::sys::memfd::MFdFlags::MFD_CLOEXEC).unwrap());
+        let end = i64::MAX.cast_unsigned();
+        file.set_len(end).unwrap();
+        file.write_all_at(b"end", end - 3).unwrap();
+        let mut read = Vec::new();
+        for (position, expected) in [(end - 5, b"\0\0end".as_slice()), (end, b"")] {
+            read.clear();
+            assert_eq!(append(file.as_fd(), &mut read, 65_536, position).unwrap(), expected.len());
+            assert_eq!(read, expected);
+        }
+    }
 
     #[test]
     fn pages_just_written_are_resident() {
