@@ -28,10 +28,11 @@ use crate::error::S3Error;
 use crate::settings::BucketSettings;
 use crate::texts;
 
-/// Most bytes of an answer that is no object: a page of a listing has at most 1,000 keys.
-pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
-/// Most bytes of an answer that says what is wrong, of which there may be as many as objects.
-const LONGEST_REFUSAL: usize = 64 << 10;
+/// Most bytes of a page of a listing, which has at most 1,000 keys.
+pub(crate) const LONGEST_PAGE: usize = 16 << 20;
+/// Most bytes of an answer that tells what has become of an object: as many may come at a time as
+/// objects are on their way.
+pub(crate) const LONGEST_WORD: usize = 64 << 10;
 /// Pauses before a request is tried again: the first and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 /// Longest time to set up a connection.
@@ -130,7 +131,7 @@ impl Client {
         if matches!(status, 200..=299) {
             return Ok(answer);
         }
-        let body = self.body(answer, LONGEST_REFUSAL).await.unwrap_or_default();
+        let body = self.body(answer, LONGEST_WORD).await.unwrap_or_default();
         let said: Refusal = from_str(&String::from_utf8_lossy(&body)).unwrap_or_default();
         Err(S3Error::Refused { status, code: Said::new(&said.code), message: Said::new(&said.message) })
     }
@@ -146,12 +147,12 @@ impl Client {
         }
     }
 
-    /// Asks until there is a whole answer, or the tries are used up.
-    pub(crate) async fn whole_answer(&self, ask: &Ask<'_>) -> Result<Bytes, S3Error> {
+    /// Asks until there is a whole answer of at most so many bytes, or the tries are used up.
+    pub(crate) async fn whole_answer(&self, ask: &Ask<'_>, most: usize) -> Result<Bytes, S3Error> {
         let mut tries = Tries::new(self.settings.retries);
         loop {
             let answered = match self.ask(ask).await {
-                Ok(answer) => self.body(answer, LONGEST_ANSWER).await,
+                Ok(answer) => self.body(answer, most).await,
                 Err(error) => Err(error),
             };
             match answered {

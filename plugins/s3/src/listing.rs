@@ -8,7 +8,7 @@ use quick_xml::de::from_reader;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 
-use crate::client::{Ask, Client, encode_value};
+use crate::client::{Ask, Client, LONGEST_PAGE, encode_value};
 use crate::error::S3Error;
 use crate::texts;
 use crate::work::runtime;
@@ -77,7 +77,7 @@ async fn fetch(
         token_part.unwrap_or_default(),
         encode_value(prefix.as_bytes())
     );
-    let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }).await?;
+    let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }, LONGEST_PAGE).await?;
     let page = parse(&answer)?;
     if page.next.is_some() && (page.next.as_deref() == token || page.objects.is_empty()) {
         return Err(S3Error::nonsense(texts::ENDLESS));

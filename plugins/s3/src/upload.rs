@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::task::JoinHandle;
 
-use crate::client::{Ask, Client, encode_value};
+use crate::client::{Ask, Client, LONGEST_WORD, encode_value};
 use crate::error::S3Error;
 use crate::extras::Extras;
 use crate::texts;
@@ -107,7 +107,7 @@ impl Uploads {
             let headers = upload.extras.headers();
             let ask =
                 Ask { method: Method::POST, query: "uploads=".to_owned(), headers, ..Ask::get(Some(&upload.key)) };
-            let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
+            let answer = self.cancel.wait(self.client.whole_answer(&ask, LONGEST_WORD))??;
             let begun: Begun = from_reader(answer.as_ref()).map_err(|error| S3Error::nonsense(&error))?;
             upload.parts = Some((begun.upload_id, Vec::new()));
         }
@@ -139,7 +139,7 @@ impl Uploads {
         let task = runtime.spawn(async move {
             let (headers, body) = (extras.headers(), Bytes::from(data));
             let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&key)) };
-            client.whole_answer(&ask).await.map(drop)
+            client.whole_answer(&ask, LONGEST_WORD).await.map(drop)
         });
         self.bytes += bytes;
         self.running.push_back(Running { name, bytes, task });
@@ -159,7 +159,7 @@ impl Uploads {
             body: Bytes::from(body.into_bytes()),
             ..Ask::get(Some(&upload.key))
         };
-        let answer = self.cancel.wait(self.client.whole_answer(&ask))??;
+        let answer = self.cancel.wait(self.client.whole_answer(&ask, LONGEST_WORD))??;
         completed(&answer)
     }
 

@@ -308,6 +308,22 @@ fn wrong_memory(bed: &mut Bed, fake: &Fake) -> Result<String> {
     Ok(wrong)
 }
 
+/// Small objects are restored into a bucket whose server says much to each.
+fn wrong_uploads(bed: &mut Bed, fake: &Fake) -> Result<String> {
+    fake.answer_with(|_, _, _| None);
+    fake.remove_all();
+    for number in 0..100 {
+        fake.put(&format!("{number:02}"), Object::new(b"data"));
+    }
+    let full = bed.backup("ours", "level=Full")?.must_be_good()?;
+    let rest = AtRest::of(bed)?;
+    fake.answer_with(|stream, method, _| (method == "PUT").then(|| say(stream, 200, "", &vec![b' '; LONG])));
+    let job = restored_into(bed, &full, &bed.folder().join("copy.toml"), "always")?;
+    println!("long answers to uploads: {}", job.row.status);
+    let strained = rest.wrong(bed)?;
+    Ok(if strained.is_empty() { strained } else { format!("long answers to uploads: {strained}\n{}", job.log) })
+}
+
 /// A large object is restored into a bucket whose server does not say that it has it.
 fn wrong_completions(bed: &Bed, fake: &Fake) -> Result<String> {
     let mut wrong = String::new();
@@ -352,6 +368,7 @@ fn a_hostile_server_costs_its_own_job_and_little_memory() -> Result<()> {
     let mut wrong = wrong_listings(&mut bed, &fake)?;
     wrong.push_str(&wrong_objects(&bed, &fake)?);
     wrong.push_str(&wrong_memory(&mut bed, &fake)?);
+    wrong.push_str(&wrong_uploads(&mut bed, &fake)?);
     wrong.push_str(&wrong_completions(&bed, &fake)?);
     assert!(wrong.is_empty(), "{wrong}");
     Ok(())
