@@ -53,9 +53,9 @@ pub fn shown(name: &[u8]) -> Cow<'_, [u8]> {
             let mut bytes = [0; 4];
             let bytes = character.encode_utf8(&mut bytes).as_bytes();
             if is_printable(character) || character == '\t' {
-                text.extend_from_slice(bytes)
+                text.extend_from_slice(bytes);
             } else {
-                escape(&mut text, bytes)
+                escape(&mut text, bytes);
             }
         }
         for byte in chunk.invalid() {

@@ -15,6 +15,9 @@ use super::{bed_with, names, plugin_host, restored_into};
 /// Answers a request, or leaves it to the honest server.
 type Trick = fn(&TcpStream, &str, &str) -> Option<bool>;
 
+/// Answers a request for an object.
+type Answer = fn(&TcpStream) -> bool;
+
 /// Most memory that a plugin host takes beyond what it has at rest: 64 MiB of objects, and a page
 /// of 16 MiB with what it says.
 const MOST_MEMORY: u64 = 160 << 20;
@@ -25,13 +28,13 @@ fn is_listing(method: &str, target: &str) -> bool {
     method == "GET" && target.contains("list-type=2")
 }
 
-fn send(mut stream: &TcpStream, bytes: &[u8]) -> Option<bool> {
-    Some(stream.write_all(bytes).is_ok())
+fn send(mut stream: &TcpStream, bytes: &[u8]) -> bool {
+    stream.write_all(bytes).is_ok()
 }
 
 /// A listing with this in it.
-fn list(stream: &TcpStream, body: &str) -> Option<bool> {
-    Some(say(stream, 200, "", format!("<ListBucketResult>{body}</ListBucketResult>").as_bytes()))
+fn list(stream: &TcpStream, body: &str) -> bool {
+    say(stream, 200, "", format!("<ListBucketResult>{body}</ListBucketResult>").as_bytes())
 }
 
 fn entry(key: &str, size: usize, tag: &str) -> String {
@@ -42,7 +45,7 @@ fn entry(key: &str, size: usize, tag: &str) -> String {
 }
 
 /// Each byte is a chunk of its own.
-fn chunks(stream: &TcpStream, headers: &str, body: &[u8]) -> Option<bool> {
+fn chunks(stream: &TcpStream, headers: &str, body: &[u8]) -> bool {
     let head = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{headers}\r\n");
     let mut bytes = head.into_bytes();
     for byte in body {
@@ -78,7 +81,7 @@ const LISTINGS: [(&str, Trick, &str); 11] = [
         |stream, method, target| {
             let is_first = is_listing(method, target) && !target.contains("continuation-token");
             let more = format!("{}<NextContinuationToken>10</NextContinuationToken>", entry("0", 1, "x"));
-            if is_first { list(stream, &more) } else { is_listing(method, target).then_some(false) }
+            is_listing(method, target).then(|| is_first && list(stream, &more))
         },
         "connection closed before",
     ),
@@ -94,22 +97,18 @@ const LISTINGS: [(&str, Trick, &str); 11] = [
         "the same page again",
         |stream, method, target| {
             let body = "<IsTruncated>true</IsTruncated><NextContinuationToken>0</NextContinuationToken>";
-            if is_listing(method, target) { list(stream, &format!("{body}{}", entry("0", 1, "x"))) } else { None }
+            is_listing(method, target).then(|| list(stream, &format!("{body}{}", entry("0", 1, "x"))))
         },
         "the listing has no next page where it should have one",
     ),
     (
         "a key longer than any",
-        |stream, method, target| {
-            if is_listing(method, target) { list(stream, &entry(&"k".repeat(2 << 20), 1, "x")) } else { None }
-        },
+        |stream, method, target| is_listing(method, target).then(|| list(stream, &entry(&"k".repeat(2 << 20), 1, "x"))),
         "the listing has a key of 2097152 bytes",
     ),
     (
         "a tag longer than any",
-        |stream, method, target| {
-            if is_listing(method, target) { list(stream, &entry("k", 1, &"t".repeat(LONG))) } else { None }
-        },
+        |stream, method, target| is_listing(method, target).then(|| list(stream, &entry("k", 1, &"t".repeat(LONG)))),
         "the listing has an ETag of 15728640 bytes",
     ),
     (
@@ -150,34 +149,30 @@ const LISTINGS: [(&str, Trick, &str); 11] = [
     ),
     (
         "a byte at a time",
-        |stream, method, target| {
-            if is_listing(method, target) { chunks(stream, "", &vec![b' '; LONG]) } else { None }
-        },
+        |stream, method, target| is_listing(method, target).then(|| chunks(stream, "", &vec![b' '; LONG])),
         "the answer is no listing of a bucket",
     ),
 ];
 
 /// What a listing says of three objects, `a`, `b` and `c` of which the second has a fault.
 fn three(stream: &TcpStream, method: &str, target: &str) -> Option<bool> {
-    let is_it = is_listing(method, target);
-    is_it
-        .then(|| ["a", "b", "c"].map(|key| entry(key, 4, "&quot;tag-2&quot;")).concat())
-        .and_then(|all| list(stream, &all))
+    let all = || ["a", "b", "c"].map(|key| entry(key, 4, "&quot;tag-2&quot;")).concat();
+    is_listing(method, target).then(|| list(stream, &all()))
 }
 
 fn is_second(method: &str, target: &str) -> bool {
     method == "GET" && target.split('?').next() == Some("/bucket/b")
 }
 
-fn good(stream: &TcpStream) -> Option<bool> {
-    Some(say(stream, 200, "ETag: \"tag-2\"\r\n", b"data"))
+fn good(stream: &TcpStream) -> bool {
+    say(stream, 200, "ETag: \"tag-2\"\r\n", b"data")
 }
 
 /// What is not the object that was asked for. Each is named as an error, and the others are saved.
-const OBJECTS: [(&str, Trick, &str); 6] = [
+const OBJECTS: [(&str, Answer, &str); 6] = [
     (
         "a part of it",
-        |stream, _, _| {
+        |stream| {
             send(
                 stream,
                 b"HTTP/1.1 206 Partial\r\nETag: \"tag-9\"\r\nContent-Range: bytes 0-1/4\r\nContent-Length: 2\r\n\r\nda",
@@ -187,27 +182,23 @@ const OBJECTS: [(&str, Trick, &str); 6] = [
     ),
     (
         "less than was listed, by the same name",
-        |stream, _, _| Some(say(stream, 200, "ETag: \"tag-2\"\r\n", b"da")),
+        |stream| say(stream, 200, "ETag: \"tag-2\"\r\n", b"da"),
         "the object has 2 bytes, and 4 in the listing",
     ),
     (
         "nothing of it, by the same name",
-        |stream, _, _| Some(say(stream, 200, "ETag: \"tag-2\"\r\n", b"")),
+        |stream| say(stream, 200, "ETag: \"tag-2\"\r\n", b""),
         "the object has 0 bytes, and 4 in the listing",
     ),
-    (
-        "a page of a proxy",
-        |stream, _, _| Some(say(stream, 203, "ETag: \"tag-9\"\r\n", b"page")),
-        "the server answers 203",
-    ),
+    ("a page of a proxy", |stream| say(stream, 203, "ETag: \"tag-9\"\r\n", b"page"), "the server answers 203"),
     (
         "more than it says",
-        |stream, _, _| chunks(stream, "ETag: \"tag-2\"\r\nContent-Length: 4\r\n", b"data and more"),
+        |stream| chunks(stream, "ETag: \"tag-2\"\r\nContent-Length: 4\r\n", b"data and more"),
         "the server sends more bytes than it has said",
     ),
     (
         "another place",
-        |stream, _, _| Some(say(stream, 302, "Location: http://127.0.0.2:1/bucket/b\r\n", b"data")),
+        |stream| say(stream, 302, "Location: http://127.0.0.2:1/bucket/b\r\n", b"data"),
         "the server answers 302",
     ),
 ];
@@ -235,7 +226,6 @@ impl AtRest {
     fn wrong(&self, bed: &mut Bed) -> Result<String> {
         let Self(host, memory) = Self::of(bed)?;
         let more = memory.saturating_sub(self.1);
-        println!("  {} MiB", more >> 20);
         let mut wrong = String::new();
         // Other jobs would have lost it.
         if host != self.0 {
@@ -256,7 +246,6 @@ fn wrong_listings(bed: &mut Bed, fake: &Fake) -> Result<String> {
         let file_set = if what == IMPATIENT { "Impatient" } else { "Bucket" };
         let job = bed.backup("ours", &format!("level=Incremental fileset={file_set}"))?;
         let deleted = names(bed, &job).1;
-        println!("{what}: {}", job.row.status);
         let strained = rest.wrong(bed)?;
         rest.0 = AtRest::of(bed)?.0;
         if job.row.status != 'f' || !job.log.contains(said) || !deleted.is_empty() || !strained.is_empty() {
@@ -271,12 +260,11 @@ fn wrong_objects(bed: &Bed, fake: &Fake) -> Result<String> {
     let mut wrong = String::new();
     for (what, trick, said) in OBJECTS {
         fake.answer_with(move |stream, method, target| {
-            three(stream, method, target)
-                .or_else(|| if is_second(method, target) { trick(stream, method, target) } else { good(stream) })
+            let object = || if is_second(method, target) { trick(stream) } else { good(stream) };
+            Some(three(stream, method, target).unwrap_or_else(object))
         });
         let job = bed.backup("ours", "level=Full")?;
         let named = format!("Error: s3: Could not read /@s3/bucket/b: {said}");
-        println!("{what}: {} with {} files", job.row.status, job.row.files);
         if job.row.errors == 0 || !job.log.contains(&named) || job.row.files != 3 {
             writeln!(wrong, "{what}: {} files, {} errors\n{}", job.row.files, job.row.errors, job.log).unwrap();
         }
@@ -291,15 +279,17 @@ fn wrong_memory(bed: &mut Bed, fake: &Fake) -> Result<String> {
         |stream, method, target| (!is_listing(method, target)).then(|| say(stream, 403, "", &vec![b'x'; LONG]));
     let dribbles: Trick = |stream, method, target| {
         if is_listing(method, target) {
-            return list(stream, &(100..106).map(|key| entry(&key.to_string(), 4 << 20, "x")).collect::<String>());
+            return Some(list(
+                stream,
+                &(100..106).map(|key| entry(&key.to_string(), 4 << 20, "x")).collect::<String>(),
+            ));
         }
-        chunks(stream, "Content-Length: 4194304\r\nETag: \"y\"\r\n", &vec![b'x'; 4 << 20])
+        Some(chunks(stream, "Content-Length: 4194304\r\nETag: \"y\"\r\n", &vec![b'x'; 4 << 20]))
     };
     let rest = AtRest::of(bed)?;
     for (what, trick) in [("long refusals", refuses), ("objects by the byte", dribbles)] {
         fake.answer_with(trick);
         let job = bed.backup("ours", "level=Full")?;
-        println!("{what}: {}", job.row.status);
         let strained = rest.wrong(bed)?;
         if !strained.is_empty() {
             writeln!(wrong, "{what}: {strained}\n{}", job.log).unwrap();
@@ -319,7 +309,6 @@ fn wrong_uploads(bed: &mut Bed, fake: &Fake) -> Result<String> {
     let rest = AtRest::of(bed)?;
     fake.answer_with(|stream, method, _| (method == "PUT").then(|| say(stream, 200, "", &vec![b' '; LONG])));
     let job = restored_into(bed, &full, &bed.folder().join("copy.toml"), "always")?;
-    println!("long answers to uploads: {}", job.row.status);
     let strained = rest.wrong(bed)?;
     Ok(if strained.is_empty() { strained } else { format!("long answers to uploads: {strained}\n{}", job.log) })
 }
@@ -343,7 +332,6 @@ fn wrong_completions(bed: &Bed, fake: &Fake) -> Result<String> {
             _ => None,
         });
         let job = restored_into(bed, &full, &bed.folder().join("copy.toml"), "always")?;
-        println!("{answer:?}: {}", job.row.status);
         // Its parts would stay in the bucket.
         let given_up = given_up.load(Ordering::SeqCst);
         let named = "/@s3/bucket/large: the server does not say that the object is there";
