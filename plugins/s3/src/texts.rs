@@ -2,6 +2,8 @@
 
 use std::fmt::Display;
 
+use fd_messages::one_line;
+
 /// A file of bucket settings that can't be used; `line` is 0 if it is about no line.
 pub(crate) fn settings(path: &std::path::Path, line: usize, what: &str) -> Vec<u8> {
     let place = if line == 0 { String::new() } else { format!(" line {line}") };
@@ -112,12 +114,12 @@ pub(crate) fn not_listed(bucket: &str, error: &dyn Display) -> Vec<u8> {
 
 /// An object that can't be read, or not to its end.
 pub(crate) fn not_read(name: &[u8], error: &dyn Display) -> Vec<u8> {
-    [b"s3: Could not read ", name, format!(": {error}\n").as_bytes()].concat()
+    one_line(&[b"s3: Could not read ", name, format!(": {error}\n").as_bytes()])
 }
 
 /// An object that was listed and is there no more.
 pub(crate) fn gone(name: &[u8]) -> Vec<u8> {
-    [b"s3: Deleted since it was listed: ", name, b"\n"].concat()
+    one_line(&[b"s3: Deleted since it was listed: ", name, b"\n"])
 }
 
 /// What a backup has done.
@@ -127,26 +129,43 @@ pub(crate) fn summary(bucket: &str, listed: u64, unchanged: u64, failed: u64) ->
 
 /// A file whose name is that of no object.
 pub(crate) fn no_key(name: &[u8]) -> Vec<u8> {
-    [b"s3: Not restored, because its name is that of no object: ", name, b"\n"].concat()
+    one_line(&[b"s3: Not restored, because its name is that of no object: ", name, b"\n"])
 }
 
 /// An object that could not be stored.
 pub(crate) fn not_stored(name: &[u8], error: &dyn Display) -> Vec<u8> {
-    [b"s3: Could not restore ", name, format!(": {error}\n").as_bytes()].concat()
+    one_line(&[b"s3: Could not restore ", name, format!(": {error}\n").as_bytes()])
 }
 
 /// An object that the replace mode leaves alone.
 pub(crate) fn exists(name: &[u8]) -> Vec<u8> {
-    [b"s3: Not restored, because the bucket has it: ", name, b"\n"].concat()
+    one_line(&[b"s3: Not restored, because the bucket has it: ", name, b"\n"])
 }
 
 /// Extended attributes that could not be set.
 pub(crate) fn no_attributes(name: &[u8], error: &std::io::Error) -> Vec<u8> {
     let error = fd_os::io_error_text(error);
-    [b"s3: Content type and user metadata not restored for ", name, format!(": {error}\n").as_bytes()].concat()
+    one_line(&[b"s3: Content type and user metadata not restored for ", name, format!(": {error}\n").as_bytes()])
 }
 
 /// A user wants a restore to go into a bucket.
 pub(crate) fn restores_into(path: &[u8]) -> Vec<u8> {
-    [b"s3: Restoring into the bucket of ", path, b"\n"].concat()
+    one_line(&[b"s3: Restoring into the bucket of ", path, b"\n"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_an_object_orders_no_terminal_about() {
+        let name = "/@s3/b/\u{9b}2J\u{202e}".as_bytes();
+        for text in [not_read(name, &"x"), gone(name), no_key(name), not_stored(name, &"x"), exists(name)] {
+            let text = String::from_utf8(text).unwrap();
+            assert!(
+                text.trim_end_matches('\n').chars().all(|character| character.is_ascii_graphic() || character == ' '),
+                "{text:?}"
+            );
+        }
+    }
 }
