@@ -206,14 +206,12 @@ impl<'d> Checker<'d> {
     fn disabled(&mut self, raw: &RawResource, surroundings: &mut dyn Surroundings) -> Vec<&'static str> {
         let mut disabled = Vec::new();
         for item in defaults::list(raw, "DisableCommand") {
-            match surroundings.command(&item) {
-                Some(command) => disabled.push(command),
-                None if self.program == Program::Json => {}
-                None => {
-                    self.failed = true;
-                    self.messages.push(StockMessage::job_fatal(&self.name, &fill(texts::UNKNOWN_COMMAND, &[item])));
-                }
+            let commands = surroundings.disabled_by(&item);
+            if commands.is_empty() && self.program != Program::Json {
+                self.failed = true;
+                self.messages.push(StockMessage::job_fatal(&self.name, &fill(texts::UNKNOWN_COMMAND, &[item])));
             }
+            disabled.extend(commands);
         }
         disabled
     }

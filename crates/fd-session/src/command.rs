@@ -226,11 +226,14 @@ fn second_hello(frame: &[u8]) -> Refusal {
     }
 }
 
-/// The name of the first command whose name begins with `item`, ignoring case: how `DisableCommand`
-/// names commands (reference 06 §3.7). Trailing blanks and `=` belong to a name.
-pub fn named(item: &[u8]) -> Option<&'static str> {
+/// The commands that a word of `DisableCommand` disables: the first one whose name begins with it,
+/// ignoring case (reference 06 §3.7), and the one of that very name, which can't be disabled
+/// otherwise (`Run`). Trailing blanks and `=` belong to a name.
+pub fn disabled_by(item: &[u8]) -> Vec<&'static str> {
     let begins = |name: &[u8]| name.get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));
-    TABLE.iter().map(|row| row.name).find(|name| begins(name.as_bytes()))
+    let mut names = TABLE.iter().map(|row| row.name).filter(|name| begins(name.as_bytes()));
+    let first = names.next();
+    first.into_iter().chain(names.find(|name| name.len() == item.len())).collect()
 }
 
 /// What `frame` commands, if a Director with this access may send it and the configuration has not

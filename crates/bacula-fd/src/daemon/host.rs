@@ -122,8 +122,8 @@ impl Surroundings for Host {
         }
     }
 
-    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
-        fd_session::command::named(item)
+    fn disabled_by(&mut self, item: &[u8]) -> Vec<&'static str> {
+        fd_session::command::disabled_by(item)
     }
 }
 

@@ -52,9 +52,9 @@ pub trait Surroundings {
     /// What is at this path, following symbolic links.
     fn directory(&mut self, path: &Path) -> DirectoryState;
 
-    /// The first of the Director's commands whose name begins with `item`, ignoring case
+    /// The Director's commands that this word of `DisableCommand` disables; none if it is unknown
     /// (reference 06 §3.7).
-    fn command(&mut self, item: &[u8]) -> Option<&'static str>;
+    fn disabled_by(&mut self, item: &[u8]) -> Vec<&'static str>;
 }
 
 /// Surroundings in which every check succeeds: for tests, and for programs that only check the
@@ -83,7 +83,7 @@ impl Surroundings for Unchecked {
         DirectoryState::Directory
     }
 
-    fn command(&mut self, _item: &[u8]) -> Option<&'static str> {
-        Some("")
+    fn disabled_by(&mut self, _item: &[u8]) -> Vec<&'static str> {
+        vec![""]
     }
 }

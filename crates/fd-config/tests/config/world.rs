@@ -97,9 +97,13 @@ impl Surroundings for World {
     }
 
     /// The daemon has more questions.
-    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
+    fn disabled_by(&mut self, item: &[u8]) -> Vec<&'static str> {
         let begins =
             |name: &&str| name.as_bytes().get(..item.len()).is_some_and(|head| head.eq_ignore_ascii_case(item));
-        ["backup", "cancel", "restore ", "RunBeforeNow", "RunAfterJob", "sm_dump"].into_iter().find(begins)
+        ["backup", "cancel", "restore ", "RunBeforeNow", "RunAfterJob", "sm_dump"]
+            .into_iter()
+            .find(begins)
+            .into_iter()
+            .collect()
     }
 }

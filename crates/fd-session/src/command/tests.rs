@@ -40,13 +40,17 @@ fn the_first_prefix_wins() {
 }
 
 #[test]
-fn a_prefix_names_the_first_command_that_begins_with_it() {
-    assert_eq!(named(b"RUN"), Some("RunBeforeNow"));
-    assert_eq!(named(b"s"), Some("setdebug="));
-    assert_eq!(named(b""), Some("backup"));
-    assert_eq!(named(b"level ="), Some("level = "));
-    assert_eq!(named(b"foo"), None);
-    assert_eq!(named(b"backup now"), None);
+fn a_word_disables_the_first_command_that_begins_with_it_and_the_one_of_its_name() {
+    let disabled = |item: &str| disabled_by(item.as_bytes());
+    assert_eq!(disabled("RUN"), ["RunBeforeNow", "Run"]);
+    assert_eq!(disabled("runa"), ["RunAfterJob"]);
+    assert_eq!(disabled("s"), ["setdebug="]);
+    assert_eq!(disabled(""), ["backup"]);
+    assert_eq!(disabled("level ="), ["level = "]);
+    assert_eq!(disabled("foo"), [""; 0]);
+    assert_eq!(disabled("backup now"), [""; 0]);
+    // Each has a word that disables it.
+    names().for_each(|name| assert!(disabled(name).contains(&name), "{name}"));
 }
 
 #[test]

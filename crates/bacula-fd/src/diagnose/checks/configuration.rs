@@ -182,7 +182,7 @@ impl Surroundings for Content {
         Unchecked.directory(path)
     }
 
-    fn command(&mut self, item: &[u8]) -> Option<&'static str> {
-        Host.command(item)
+    fn disabled_by(&mut self, item: &[u8]) -> Vec<&'static str> {
+        Host.disabled_by(item)
     }
 }
