@@ -74,7 +74,7 @@ impl DirectoryLimits {
         Self { allowed: allowed.to_vec(), excluded: excluded.to_vec(), real: Arc::default() }
     }
 
-    fn are_none(&self) -> bool {
+    pub(crate) fn are_none(&self) -> bool {
         self.allowed.is_empty() && self.excluded.is_empty()
     }
 
@@ -92,11 +92,9 @@ impl DirectoryLimits {
     /// The real path of a name of the FileSet; not computed without limits.
     pub(crate) fn real_top(&self, name: &[u8]) -> RealTop {
         if self.are_none() {
-            return RealTop { real: None, written: 0 };
+            return RealTop::default();
         }
-        let real = without_slashes(&real_entry(name)).to_vec();
-        let written = without_slashes(name);
-        RealTop { real: (real != written).then_some(real), written: written.len() }
+        RealTop::new(name, &real_entry(name))
     }
 
     /// Whether the limits accept a path that is not walked.
@@ -138,6 +136,12 @@ pub(crate) struct RealTop {
 }
 
 impl RealTop {
+    /// Of this name with this real path.
+    pub(crate) fn new(name: &[u8], real: &[u8]) -> Self {
+        let (real, written) = (without_slashes(real), without_slashes(name));
+        Self { real: (real != written).then(|| real.to_vec()), written: written.len() }
+    }
+
     /// The real path of `path`, which begins with the name. The walk follows no links below a name.
     fn real<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         match &self.real {

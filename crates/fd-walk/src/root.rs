@@ -88,6 +88,19 @@ impl Root {
     }
 }
 
+/// A handle of the directory at this absolute path, if no part of it is a link.
+pub(crate) fn open_without_links(path: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // The kernel does not have it, or a filter refuses it.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let root = openat(CWD, c"/", flags, Mode::empty())?;
+            if path == b"/" { Ok(root) } else { open_step_by_step(root.as_fd(), path, flags) }
+        }
+        opened => opened,
+    }
+}
+
 /// The equivalent of `openat2` for kernels without it.
 fn open_step_by_step(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());

@@ -82,6 +82,11 @@ impl ReadAt {
         Self(Some(Arc::new(Place { written: without_slashes(name).len(), path })))
     }
 
+    /// Whether that is where they are named.
+    pub(crate) const fn is_the_name(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The path of `path`, which is the name or below it, for system calls.
     pub(crate) fn of<'p>(&self, path: &'p [u8]) -> Cow<'p, [u8]> {
         let Some(place) = &self.0 else { return Cow::Borrowed(path) };

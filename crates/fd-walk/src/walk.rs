@@ -7,6 +7,7 @@
 //! - `report`: events and counts.
 
 mod examine;
+mod held;
 mod judge;
 mod place;
 mod report;
@@ -27,6 +28,7 @@ use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::snapshots::ReadAt;
 use crate::texts;
 use examine::{Level, Walker};
+use held::Held;
 use judge::{Judge, Lookout};
 use place::Place;
 use report::Report;
@@ -97,7 +99,13 @@ impl<'w> Walker<'w> {
     fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), WalkEnd> {
         let mut path = name.to_vec();
         let read_at = self.judge.settings.snapshots.reader(name);
-        self.judge.real_top = self.judge.settings.limits.real_top(name);
+        let limits = &self.judge.settings.limits;
+        // A snapshot is read at another path than the one that the limits are for.
+        let held = (!limits.are_none() && read_at.is_the_name()).then(|| Held::open(name));
+        self.judge.real_top = match &held {
+            Some(Ok(held)) => RealTop::new(name, &held.real),
+            _ => limits.real_top(name),
+        };
         let place = Place {
             include,
             top: name,
@@ -106,6 +114,7 @@ impl<'w> Walker<'w> {
             parent: None,
             root: None,
             read_at: &read_at,
+            held: held.as_ref(),
             lent: None,
         };
         let counted = self.report.summary.entries;
@@ -143,6 +152,7 @@ impl<'w> Walker<'w> {
                 parent,
                 root: root.as_ref(),
                 read_at: &read_at,
+                held: None,
                 lent: level.lent,
             };
             if let Some(below) = self.entry(&place)? {

@@ -18,7 +18,7 @@ use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
 use crate::fs_types;
 use crate::links::{LinkTable, Met};
-use crate::names::without_slashes;
+use crate::names::{split_path, without_slashes};
 use crate::root::Root;
 use crate::settings::{Purpose, WalkEnd};
 use crate::texts;
@@ -109,6 +109,9 @@ impl<'w> Walker<'w> {
         if place.is_too_long() {
             return Ok(Err(Errno::NAMETOOLONG));
         }
+        if let Some(Err(errno)) = place.held {
+            return Ok(Err(*errno));
+        }
         if let Some(folder) = place.lent
             && let Some(found) = self.ahead.look(folder, &self.judge.lookout(place))?
         {
@@ -159,7 +162,7 @@ impl<'w> Walker<'w> {
                 file_type = FileType::HardLink;
             }
         }
-        let root = if place.is_top() { self.root_of_name(&place.read_path()) } else { place.root.cloned() };
+        let root = if place.is_top() { self.root_of_name(place) } else { place.root.cloned() };
         self.report.begin(path)?;
         let entry = place.entry(file_type, found, options, token);
         Ok(self.report.entry(Entry { link, hard_link, root, ..entry })?)
@@ -322,8 +325,12 @@ impl<'w> Walker<'w> {
         Ok(true)
     }
 
-    /// The root of a name of the FileSet that is not a directory, by the path where it is read.
-    fn root_of_name(&mut self, name: &[u8]) -> Option<Arc<Root>> {
+    /// The root of a name of the FileSet that is not a directory.
+    fn root_of_name(&mut self, place: &Place<'_, '_>) -> Option<Arc<Root>> {
+        let name = &*place.read_path();
+        if let Some(Ok(held)) = place.held {
+            return Root::new(held.target().0, split_path(name).0.len(), &self.roots).ok().map(Arc::new);
+        }
         if !self.root_of_names.as_ref().is_some_and(|root| root.is_parent(name)) {
             self.root_of_names = Root::of_parent(name, &self.roots).ok().map(Arc::new);
         }

@@ -9,6 +9,7 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::held::Held;
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory;
@@ -38,6 +39,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) root: Option<&'p Arc<Root>>,
     /// Where the FileSet's name is read.
     pub(super) read_at: &'p ReadAt,
+    /// Of a name of the FileSet: its directory, where the Director has limits.
+    pub(super) held: Option<&'p Result<Held, Errno>>,
     /// The directory that holds it, if that is read ahead.
     pub(super) lent: Option<FolderId>,
 }
@@ -55,9 +58,13 @@ impl<'p> Place<'_, 'p> {
     /// Descriptor and path for a system call: relative to the directory, which is fast and can't be
     /// redirected.
     pub(super) fn target(&self) -> (BorrowedFd<'p>, Cow<'p, [u8]>) {
-        match self.parent {
-            Some((descriptor, _)) => (descriptor, Cow::Borrowed(self.path.get(self.name_at..).unwrap_or_default())),
-            None => (CWD, self.read_path()),
+        let held = self.held.and_then(|held| held.as_ref().ok());
+        match (self.parent, held.map(Held::target)) {
+            (Some((descriptor, _)), _) => {
+                (descriptor, Cow::Borrowed(self.path.get(self.name_at..).unwrap_or_default()))
+            }
+            (None, Some((descriptor, last))) => (descriptor, Cow::Borrowed(last)),
+            (None, None) => (CWD, self.read_path()),
         }
     }
 

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::attributes::Found;
+use crate::limits::DirectoryLimits;
 use crate::settings::LookupDepth;
 
 struct NoExpressions;
@@ -48,11 +49,14 @@ fn events_until(top: &Path, depth: u16, calls: Arc<dyn Calls>, host: &Host) -> (
 }
 
 fn events_at(top: &Path, lookup_depth: LookupDepth, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
+    events_with(top, &WalkSettings { lookup_depth, ..WalkSettings::default() }, calls, host)
+}
+
+fn events_with(top: &Path, settings: &WalkSettings, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
     let mut parser = Parser::new(&NoExpressions);
     for line in ["I", &format!("F {}", top.display())] {
         let _reaction = parser.line(line.as_bytes()).unwrap();
     }
-    let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
     let mut events = Vec::new();
     let mut sink = |event: WalkEvent<'_>| {
         events.push(match event {
@@ -65,7 +69,7 @@ fn events_at(top: &Path, lookup_depth: LookupDepth, calls: Arc<dyn Calls>, host:
         });
         Flow::Continue
     };
-    let summary = walk_with(&parser.finish().unwrap(), &settings, host, &mut sink, calls);
+    let summary = walk_with(&parser.finish().unwrap(), settings, host, &mut sink, calls);
     (events, summary.end)
 }
 
@@ -205,6 +209,52 @@ fn what_has_become_a_directory_is_walked_and_then_what_follows_it() {
     let expected = events(folder.path(), 1, Arc::new(Kernel));
     for depth in [2, 8] {
         assert_eq!(events(folder.path(), depth, Arc::<Pretends>::default()), expected, "depth {depth}");
+    }
+}
+
+/// Puts a link into the path of a name of the FileSet, before the kernel is asked about it.
+struct Redirects {
+    change: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Calls for Redirects {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        if name.ends_with(b"f") || name.ends_with(b"f/.") || name == b"." {
+            (self.change)();
+        }
+        Kernel.lstat(at, name)
+    }
+}
+
+#[test]
+fn a_link_that_is_put_into_the_path_of_a_name_does_not_lead_out_of_the_limits() {
+    for name in ["a/f", "a/./f", "a/f/."] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = fs::canonicalize(folder.path()).unwrap();
+        for directory in ["ok/a", "secret"] {
+            fs::create_dir_all(root.join(directory)).unwrap();
+            if name.ends_with('.') {
+                fs::create_dir(root.join(directory).join("f")).unwrap();
+                fs::write(root.join(directory).join("f").join(directory.replace('/', "-")), "").unwrap();
+            } else {
+                fs::write(root.join(directory).join("f"), directory).unwrap();
+            }
+        }
+        let inode = |path: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(root.join(path)).unwrap());
+        let (secret, own) = (inode("secret/f"), inode("ok/a/f"));
+        let (a, aside, target) = (root.join("ok/a"), root.join("ok/aside"), root.join("secret"));
+        let change = Box::new(move || {
+            if fs::rename(&a, &aside).is_ok() {
+                std::os::unix::fs::symlink(&target, &a).unwrap();
+            }
+        });
+        let allowed = root.join("ok").into_os_string().into_encoded_bytes();
+        let settings = WalkSettings { limits: DirectoryLimits::new(&[allowed], &[]), ..WalkSettings::default() };
+        let (host, calls) = (Host { is_cancelled: false.into() }, Arc::new(Redirects { change }));
+        let (found, _) = events_with(&root.join("ok").join(name), &settings, calls, &host);
+        assert!(found.iter().any(|event| event.contains(&own.to_string())), "{name}: {found:?}");
+        let is_secret = |event: &String| event.contains(&secret.to_string()) || event.contains("secret");
+        assert!(!found.iter().any(is_secret), "{name}: {found:?}");
     }
 }
 
