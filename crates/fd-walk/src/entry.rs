@@ -31,7 +31,7 @@ pub struct Entry {
     pub hard_link: Option<HardLink>,
     /// Options that apply to it.
     pub options: Arc<EffectiveOptions>,
-    /// The entry is a name of the FileSet itself.
+    /// The entry is a name of the FileSet itself: data of a device or FIFO is read.
     pub top_level: bool,
     /// The token of [`crate::Comparison::Changed`].
     pub token: Option<u64>,

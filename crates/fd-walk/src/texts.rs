@@ -79,6 +79,12 @@ pub(crate) fn out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
     join(text, &[b"Skipping directory ", path, b", it's out of allowed ones\n"]);
 }
 
+/// ferrofd's own.
+pub(crate) fn device_out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
+    const WHY: &[u8] = b" is not saved: for this Director it has to be in /dev, or itself an allowed directory.\n";
+    join(text, &[b"The data of the device ", path, WHY]);
+}
+
 /// The warning at the end of a backup about directories that the Director may not read.
 pub fn skipped_directories(count: u64) -> Vec<u8> {
     format!("Skipped {count} directories which were out of backup allowed directories.\n").into_bytes()

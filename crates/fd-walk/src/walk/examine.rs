@@ -162,10 +162,16 @@ impl<'w> Walker<'w> {
                 file_type = FileType::HardLink;
             }
         }
+        let is_barred = file_type == FileType::Raw && !self.judge.let_read_device(path);
+        if is_barred {
+            file_type = FileType::Special;
+            self.report.say(MessageType::Warning, |text| texts::device_out_of_limits(text, path))?;
+        }
         let root = if place.is_top() { self.root_of_name(place) } else { place.root.cloned() };
         self.report.begin(path)?;
         let entry = place.entry(file_type, found, options, token);
-        Ok(self.report.entry(Entry { link, hard_link, root, ..entry })?)
+        let top_level = entry.top_level && !is_barred;
+        Ok(self.report.entry(Entry { link, hard_link, top_level, root, ..entry })?)
     }
 
     /// Whether an entry is the file at `first`, which has the same device and inode. Some file

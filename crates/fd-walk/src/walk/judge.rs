@@ -69,6 +69,11 @@ impl<'w> Judge<'w> {
         }
     }
 
+    /// Whether the Director's limits let the data of a device be read.
+    pub(super) fn let_read_device(&self, path: &[u8]) -> bool {
+        self.settings.limits.let_read_device(path, &self.real_top)
+    }
+
     /// Whether the walk will probably enter the directory at this path, which is below a name of
     /// the FileSet and on the file system of the directory that holds it.
     pub(super) fn enters(&self, include: &Include, path: &[u8], read_at: &ReadAt) -> bool {

@@ -258,6 +258,39 @@ fn a_link_that_is_put_into_the_path_of_a_name_does_not_lead_out_of_the_limits() 
     }
 }
 
+/// Every regular file is a block device: a node that a restore has made.
+struct Nodes;
+
+impl Calls for Nodes {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let (mut stat, nanoseconds) = Kernel.lstat(at, name)?;
+        if stat.mode_type() == fd_records::Stat::MODE_REGULAR {
+            stat.mode = fd_records::Stat::MODE_BLOCK | 0o600;
+        }
+        Ok((stat, nanoseconds))
+    }
+}
+
+#[test]
+fn with_limits_a_device_is_read_only_where_it_is_named_or_in_dev() {
+    let folder = tempfile::tempdir().unwrap();
+    let node = fs::canonicalize(folder.path()).unwrap().join("node");
+    fs::write(&node, "").unwrap();
+    let of = |allowed: &[&Path], excluded: &[&Path]| {
+        let bytes = |list: &[&Path]| list.iter().map(|path| path.as_os_str().as_encoded_bytes().to_vec()).collect();
+        let (allowed, excluded): (Vec<_>, Vec<_>) = (bytes(allowed), bytes(excluded));
+        let settings = WalkSettings { limits: DirectoryLimits::new(&allowed, &excluded), ..WalkSettings::default() };
+        let (found, _) = events_with(&node, &settings, Arc::new(Nodes), &Host { is_cancelled: false.into() });
+        found.join(" ").replace(node.to_str().unwrap(), "/t")
+    };
+    assert!(of(&[], &[]).starts_with("/t Raw"));
+    assert!(of(&[&node], &[]).starts_with("/t Raw"));
+    for found in [of(&[folder.path()], &[]), of(&[], &[Path::new("/secret")])] {
+        assert!(found.contains("/t Special") && !found.contains("Raw"), "{found}");
+        assert!(found.starts_with("The data of the device /t is not saved: "), "{found}");
+    }
+}
+
 /// Never answers about one name, until it is let go.
 struct Hangs {
     hangs: Mutex<Sender<()>>,
