@@ -171,3 +171,40 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
     }
     Ok(())
 }
+
+/// A list of names that are not there would tell the Director, name by name, what is in a file that
+/// it may not save.
+#[test]
+fn an_excluded_file_is_no_list_of_names() -> Result<()> {
+    let Some(options) = both("excluded-list", |options| {
+        let folder = options.folder.path().to_owned();
+        let at = |name: &str| folder.join(name).display().to_string();
+        for name in ["secret", "ok"] {
+            fs::create_dir(folder.join(name)).unwrap();
+        }
+        fs::write(folder.join("secret/key"), "the key of the host\n").unwrap();
+        fs::write(folder.join("ok/list"), "a name that is not there\n").unwrap();
+        std::os::unix::fs::symlink(at("secret/key"), folder.join("ok/link")).unwrap();
+        for client in &mut options.clients {
+            client.fd_director = vec![format!("Excluded Backup Directories = \"{}\"", at("secret"))];
+        }
+        for (name, list) in [("direct", "secret/key"), ("linked", "ok/link"), ("good", "ok/list")] {
+            let list = format!("\\<{}", at(list));
+            options.file_sets.push(FileSet::new(name, &["Signature = MD5"], &[list.as_ref()]));
+        }
+    })?
+    else {
+        return skip::test(bed::ONLY_OURS);
+    };
+    let bed = Bed::start(options)?;
+    for (file_set, shown) in [("direct", "the key of the host"), ("linked", "the key of the host")] {
+        assert!(bed.backup("reference", &format!("fileset={file_set}"))?.log.contains(shown), "{file_set}");
+        let job = bed.backup("test", &format!("fileset={file_set}"))?;
+        assert!(!job.log.contains(shown), "{file_set}: {}", job.log);
+        assert!(job.log.contains("Excluded Backup Directories"), "{file_set}: {}", job.log);
+    }
+    for client in ["reference", "test"] {
+        assert!(bed.backup(client, "fileset=good")?.log.contains("a name that is not there"), "{client}");
+    }
+    Ok(())
+}

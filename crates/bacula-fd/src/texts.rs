@@ -363,6 +363,9 @@ pub(crate) fn step_failed(step: &str, error: &str) -> String {
 /// Why a FileSet's `|` without a program can't be run, in the words of the system.
 pub(crate) const NO_PROGRAM: &str = "No such file or directory";
 
+/// Why a list of names is not read; ferrofd's own.
+pub(crate) const LIST_IS_EXCLUDED: &str = "it is in the Excluded Backup Directories";
+
 /// Fatal: it can't be decided whether an expression matches. The stock daemon takes that for a no,
 /// or never returns.
 pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {

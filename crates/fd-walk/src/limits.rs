@@ -4,12 +4,18 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::sync::{Arc, OnceLock};
 
 use fd_fileset::{lies_in, plain_path};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 use crate::names::without_slashes;
+use held::Held;
+
+pub(crate) mod held;
 
 /// The path without links, `.` and `..`, as the kernel resolves it. Components that don't exist
 /// stay as they are written.
@@ -37,6 +43,10 @@ fn real_entry(path: &[u8]) -> Vec<u8> {
         }
         _ => real_path(path),
     }
+}
+
+fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// Which directories the Director of a job may read. Allowed directories are compared by components
@@ -95,6 +105,25 @@ impl DirectoryLimits {
             return RealTop::default();
         }
         RealTop::new(name, &real_entry(name))
+    }
+
+    /// Opens a file of this host that says what a job saves, without waiting for a writer; `None`:
+    /// the limits exclude it, and the Director would learn from messages what is in it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn open_list(&self, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if self.excluded.is_empty() {
+            return rustix::fs::open(path, flags, Mode::empty()).map(Some);
+        }
+        let real = fs::canonicalize(OsStr::from_bytes(path)).map_err(|error| errno(&error))?;
+        let held = Held::open(real.as_os_str().as_bytes())?;
+        if self.real().excludes(path) || self.real().excludes(&held.real) {
+            return Ok(None);
+        }
+        let (directory, last) = held.target();
+        rustix::fs::openat(directory, last, flags | OFlags::NOFOLLOW, Mode::empty()).map(Some)
     }
 
     /// Whether the limits accept a path that is not walked.

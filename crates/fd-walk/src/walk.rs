@@ -7,7 +7,6 @@
 //! - `report`: events and counts.
 
 mod examine;
-mod held;
 mod judge;
 mod place;
 mod report;
@@ -21,6 +20,7 @@ use crate::ahead::{Ahead, Calls, Kernel};
 use crate::directory::Scratch;
 use crate::event::{Flow, FoundCommand, WalkEvent};
 use crate::limits::RealTop;
+use crate::limits::held::Held;
 use crate::links::LinkTable;
 use crate::names::without_slashes;
 use crate::root::Root;
@@ -28,7 +28,6 @@ use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::snapshots::ReadAt;
 use crate::texts;
 use examine::{Level, Walker};
-use held::Held;
 use judge::{Judge, Lookout};
 use place::Place;
 use report::Report;

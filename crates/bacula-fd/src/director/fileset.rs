@@ -34,6 +34,7 @@ impl Conversation<'_> {
             director: self.resource.name.clone().into_bytes(),
             previous_job: self.asked.level.previous_job.clone(),
             allowed: self.resource.allowed_script_directories.clone(),
+            limits: self.directory_limits(),
         };
         let compiler = PosixCompiler { matcher: Arc::clone(&matcher), wanted: &wanted };
         let mut parser = Parser::new(&compiler);

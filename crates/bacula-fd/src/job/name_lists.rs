@@ -1,10 +1,7 @@
 //! Lists of names that stand on this host: files, and what programs print (reference 03 §1.5).
 
-use std::ffi::OsStr;
-use std::fs::OpenOptions;
+use std::fs::File;
 use std::io::{self, PipeWriter, Read};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 use std::sync::Arc;
@@ -16,14 +13,14 @@ use fd_messages::expand_job_codes;
 use fd_os::io_error_text;
 use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
 use fd_os::regex::RegexOptions;
-use nix::fcntl::OFlag;
+use fd_walk::DirectoryLimits;
 
 use crate::job::job_codes::job_codes;
 use crate::job::matcher::Matcher;
 use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
-use crate::texts::NO_PROGRAM;
+use crate::texts::{LIST_IS_EXCLUDED, NO_PROGRAM};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -63,6 +60,8 @@ pub(crate) struct ListReader {
     pub previous_job: Vec<u8>,
     /// *Allowed Script Directories*.
     pub allowed: Vec<Vec<u8>>,
+    /// *Excluded Backup Directories*.
+    pub limits: DirectoryLimits,
 }
 
 impl ListReader {
@@ -126,8 +125,8 @@ impl ListReader {
             Err(error) => return Ok(draft.list_failed(failed(&error))?),
         };
         let is_over = Arc::new(AtomicBool::new(false));
-        let (path, sees_end) = (request.argument.clone(), Arc::clone(&is_over));
-        let reader = OwnThread::start("list".to_owned(), move || pass_on(&path, to, &sees_end))?;
+        let (path, limits, sees_end) = (request.argument.clone(), self.limits.clone(), Arc::clone(&is_over));
+        let reader = OwnThread::start("list".to_owned(), move || pass_on(&path, &limits, to, &sees_end))?;
         let fed = feed(draft, Watched::new(list, wanted));
         is_over.store(true, Ordering::Relaxed);
         if let Err(ListEnd::Told(_)) = fed {
@@ -145,10 +144,9 @@ impl ListReader {
 }
 
 /// Passes on a file, or what comes through a FIFO until its writer ends.
-fn pass_on(path: &[u8], mut to: PipeWriter, is_over: &AtomicBool) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
-    let file = options.open(OsStr::from_bytes(path))?;
+fn pass_on(path: &[u8], limits: &DirectoryLimits, mut to: PipeWriter, is_over: &AtomicBool) -> io::Result<()> {
+    let opened = limits.open_list(path)?;
+    let file = File::from(opened.ok_or_else(|| io::Error::other(LIST_IS_EXCLUDED))?);
     let wanted = || !is_over.load(Ordering::Relaxed);
     io::copy(&mut Watched::new(file, &wanted).with_patience(WRITER_TIMEOUT), &mut to).map(|_bytes| ())
 }

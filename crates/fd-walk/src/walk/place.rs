@@ -9,11 +9,11 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::held::Held;
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory;
 use crate::entry::Entry;
+use crate::limits::held::Held;
 use crate::names::without_slashes;
 use crate::root::Root;
 use crate::snapshots::ReadAt;

@@ -11,16 +11,17 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use fd_fileset::plain_path;
 use rustix::io::Errno;
 
+use super::errno;
 use crate::names::split_path;
 use crate::root::open_without_links;
 
 /// See the module.
-pub(super) struct Held {
+pub(crate) struct Held {
     directory: OwnedFd,
     /// The name's last component; `.` if the directory is what is named.
     last: Vec<u8>,
     /// The path of what is named, without links on the way to it.
-    pub(super) real: Vec<u8>,
+    pub(crate) real: Vec<u8>,
 }
 
 impl Held {
@@ -28,7 +29,7 @@ impl Held {
     ///
     /// # Errors
     /// The kernel's.
-    pub(super) fn open(name: &[u8]) -> Result<Self, Errno> {
+    pub(crate) fn open(name: &[u8]) -> Result<Self, Errno> {
         let (directory, last) = match split_path(name) {
             // With a slash or dots at its end, the kernel resolves all of it.
             (_, b"" | b"." | b"..") => (name, &b"."[..]),
@@ -36,14 +37,14 @@ impl Held {
             (directory, last) => (directory, last),
         };
         let found = std::fs::canonicalize(OsStr::from_bytes(directory));
-        let real = found.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+        let real = found.map_err(|error| errno(&error))?;
         let real = real.into_os_string().into_vec();
         let directory = open_without_links(&real)?;
         Ok(Self { directory, last: last.to_vec(), real: plain_path(&[&real, &b"/"[..], last].concat()) })
     }
 
     /// Descriptor and path for a system call about what is named.
-    pub(super) fn target(&self) -> (BorrowedFd<'_>, &[u8]) {
+    pub(crate) fn target(&self) -> (BorrowedFd<'_>, &[u8]) {
         (self.directory.as_fd(), &self.last)
     }
 }
