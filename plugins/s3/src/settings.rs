@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use hyper::Uri;
-use serde::Deserialize;
+use serde::de::{Deserialize, Deserializer, Error as _};
 
 use crate::texts;
 
@@ -18,7 +18,7 @@ const LONGEST: u64 = 1 << 20;
 const OPEN_TO_OTHERS: u32 = 0o027;
 
 /// The bucket of a command.
-#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[derive(Clone, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BucketSettings {
     /// Its name.
@@ -32,9 +32,11 @@ pub(crate) struct BucketSettings {
     /// Whether the bucket stands in the path, not in front of the server's name.
     #[serde(default = "yes")]
     pub(crate) path_style: bool,
+    #[serde(deserialize_with = "key")]
     pub(crate) access_key: String,
+    #[serde(deserialize_with = "key")]
     pub(crate) secret_key: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "token")]
     pub(crate) session_token: Option<String>,
     /// What keys begin with that are saved. None: all.
     #[serde(default)]
@@ -66,6 +68,18 @@ impl std::fmt::Debug for BucketSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("BucketSettings").field("bucket", &self.bucket).finish_non_exhaustive()
     }
+}
+
+/// A message about the wrong type of a value has the value, and messages are no place for keys.
+fn key<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    match toml::Value::deserialize(deserializer)? {
+        toml::Value::String(key) => Ok(key),
+        _ => Err(D::Error::custom(texts::NO_STRING)),
+    }
+}
+
+fn token<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    key(deserializer).map(Some)
 }
 
 fn default_region() -> String {
@@ -233,6 +247,29 @@ mod tests {
         assert_eq!(said, "missing field `access_key`");
         let (at, said) = BucketSettings::parse(&LEAST.replace("\"b\"", "\"a/b\"")).unwrap_err();
         assert!(at == 1 && said.starts_with("bucket: "), "{at} {said}");
+    }
+
+    #[test]
+    fn a_message_about_a_key_does_not_have_it() {
+        for name in ["access_key", "secret_key", "session_token"] {
+            for wrong in [
+                "8877",
+                "88.77",
+                "true",
+                "[\"8877\"]",
+                "8877x",
+                "\"8877",
+                "'8877",
+                "\"88\\q77\"",
+                "{x = 8877}",
+                "8877-01-01",
+            ] {
+                let others: String =
+                    LEAST.lines().filter(|line| !line.starts_with(name)).flat_map(|line| [line, "\n"]).collect();
+                let (at, said) = BucketSettings::parse(&format!("{others}{name} = {wrong}\n")).unwrap_err();
+                assert!(at > 0 && !said.contains("77") && !said.contains("true"), "{name} = {wrong}: {at} {said}");
+            }
+        }
     }
 
     #[test]

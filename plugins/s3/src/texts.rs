@@ -20,6 +20,8 @@ pub(crate) const NO_BUCKET: &str = "a bucket's name has letters, digits, dots an
 pub(crate) const NO_ENDPOINT: &str = "it must be http://HOST[:PORT] or https://HOST[:PORT], without a path";
 /// What is no key for access.
 pub(crate) const NO_KEY: &str = "it must have printable ASCII characters, and no spaces";
+/// What is no key at all.
+pub(crate) const NO_STRING: &str = "a key is a string in quotes";
 /// A file without a certificate.
 pub(crate) const NO_CERTIFICATE: &str = "it has no certificate";
 /// A listing that does not end.
