@@ -148,7 +148,7 @@ texts! {
         hint("resources are Director, FileDaemon, Messages, Console, Statistics and Schedule");
     NOT_IN_RESOURCE = "parse_conf.c:1663", "not in resource definition: %s",
         hint("directives stand between exactly one { and its }");
-    EXPECTED_EQUALS = "parse_conf.c:1680", "expected an equals, got: %s";
+    EXPECTED_EQUALS = "parse_conf.c:1680", "expected an equals, got: %s", secrets(&[0]);
     UNKNOWN_DIRECTIVE = "parse_conf.c:1698",
         "Keyword \"%s\" not permitted in this resource.\n\
          Perhaps you left the trailing brace off of the previous resource.";

@@ -2,7 +2,7 @@
 //!
 //! Values are read in `values`; what must hold for the whole is checked in `checks`.
 
-use crate::syntax::directives::Kind;
+use crate::syntax::directives::{Kind, Type};
 use crate::syntax::document::{Document, RawResource, Value};
 use crate::syntax::error::SyntaxError;
 use crate::syntax::explain;
@@ -92,6 +92,7 @@ impl Parser<'_> {
         if self.reader.lexer.next_on_any_line()? != Token::Equals {
             let mut error = self.reader.lexer.fail_with_text(&texts::EXPECTED_EQUALS);
             error.hint = Some(texts::write_equals(directive.name));
+            error.secret = directive.kind == Type::Password;
             return Err(error);
         }
         self.reader.value(resource, index, directive)

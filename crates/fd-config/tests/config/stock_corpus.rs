@@ -217,7 +217,12 @@ fn an_explanation_says_what_to_write() {
 
 #[test]
 fn an_explanation_hides_passwords() {
-    for text in ["Director {\n Password = 123456\n}", "Director {\n Password = s3cret\n Password = 123456 }"] {
+    let texts = [
+        "Director {\n Password = 123456\n}",
+        "Director {\n Password = s3cret\n Password = 123456 }",
+        "Director {\n Password\n s3cret\n}",
+    ];
+    for text in texts {
         let explanation = explained(text);
         assert!(!explanation.contains("123456") && !explanation.contains("s3cret"), "{explanation}");
         assert!(explanation.contains("(hidden)"), "{explanation}");
