@@ -590,6 +590,9 @@ pub(crate) const OK_RUN_AFTER: &[u8] = b"2000 OK RunAfter\n";
 /// Reply to `Run`.
 pub(crate) const OK_RUN_SCRIPT: &[u8] = b"2000 OK RunScript\n";
 
+/// Fatal: ferrofd's own.
+pub(crate) const TOO_MANY_SCRIPTS: &[u8] = b"Too many run scripts: a job has at most 1,000 on a client.\n";
+
 /// Reply to `RunBeforeNow` after which the job is still well.
 pub(crate) const OK_RUN_BEFORE_NOW: &[u8] = b"2000 OK RunBeforeNow\n";
 

@@ -35,7 +35,7 @@ pub(crate) const BAD_JOB: &[u8] = b"2901 Bad Job\n";
 pub const BAD_STORAGE: &[u8] = b"2902 Bad storage\n";
 
 /// Reply to a malformed `Run`.
-pub(crate) const BAD_RUN_SCRIPT: &[u8] = b"2905 Bad RunScript command.\n";
+pub const BAD_RUN_SCRIPT: &[u8] = b"2905 Bad RunScript command.\n";
 
 /// Reply to a malformed `cancel` or `stop`.
 pub(crate) const BAD_CANCEL: &[u8] = b"2902 Error scanning cancel command.\n";

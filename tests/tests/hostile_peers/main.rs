@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
+mod greed;
 mod script;
 mod sequences;
 mod strangers;

@@ -35,19 +35,25 @@ impl Script {
     /// Plays the first `count` steps and, if the next one is a packet, `half` of it; then goes
     /// away.
     pub(crate) fn play(&self, mut peer: Peer, count: usize, half: bool) -> Result<()> {
+        self.play_with(&mut peer, count)?;
+        if let (true, Some(Step::Say(text))) = (half, self.steps.get(count)) {
+            let packet = packet(text.as_bytes());
+            peer.send_bytes(packet.get(..packet.len() / 2).unwrap_or_default())?;
+        }
+        Ok(())
+    }
+
+    /// Plays the first `count` steps.
+    pub(crate) fn play_with(&self, peer: &mut Peer, count: usize) -> Result<()> {
         let mut heard = String::new();
         for step in self.steps.iter().take(count) {
             match step {
                 Step::Say(text) => peer.send(text.as_bytes())?,
                 Step::Signal(signal) => peer.signal(*signal)?,
-                Step::Hear(wanted) => heard = hear(&mut peer, wanted)?,
+                Step::Hear(wanted) => heard = hear(peer, wanted)?,
                 Step::Answer => peer.send(&answer(&self.key, &heard))?,
-                Step::TakeRecords => take_records(&mut peer)?,
+                Step::TakeRecords => take_records(peer)?,
             }
-        }
-        if let (true, Some(Step::Say(text))) = (half, self.steps.get(count)) {
-            let packet = packet(text.as_bytes());
-            peer.send_bytes(packet.get(..packet.len() / 2).unwrap_or_default())?;
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Run scripts (reference 02 §4.8, §10).
 
 use fd_config::Director;
-use fd_messages::JobLog as _;
+use fd_messages::{JobLog as _, MessageType};
 use fd_session::command::{RunScript, ScriptCommand};
+use fd_session::texts::BAD_RUN_SCRIPT;
 use fd_transport::Canceller;
 
 use super::conversation::{Conversation, Flow};
@@ -11,6 +12,9 @@ use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
 use crate::shared::job::{Job, Phase};
 use crate::texts;
+
+/// Scripts of one job that are kept; their memory is the Director's to take.
+const MOST_SCRIPTS: usize = 1000;
 
 impl<'d> Conversation<'d> {
     pub(super) fn handle_script(&mut self, command: ScriptCommand) -> Flow {
@@ -23,6 +27,11 @@ impl<'d> Conversation<'d> {
     }
 
     fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
+        if self.asked.scripts.len() >= MOST_SCRIPTS {
+            self.say(MessageType::Fatal, texts::TOO_MANY_SCRIPTS);
+            self.reply(BAD_RUN_SCRIPT);
+            return Flow::End;
+        }
         self.asked.scripts.push(script);
         self.replied(reply)
     }

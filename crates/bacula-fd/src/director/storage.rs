@@ -14,6 +14,8 @@ use crate::connection::storage::{self, End, Patience, Rejected, StorageConnectio
 use crate::shared::job::Job;
 use crate::texts;
 
+/// Storage Daemons of one session that have still to close their connection.
+const MOST_FAREWELLS: usize = 16;
 /// How long a Storage Daemon may take to call us (reference 01 §13).
 const CALL_TIMEOUT: Duration = Duration::from_secs(1800);
 /// The brake after a Storage Daemon that refuses us.
@@ -169,5 +171,9 @@ impl Conversation<'_> {
         let (comm, farewell) = storage.terminate(end);
         self.comm = comm;
         self.farewells.extend(farewell);
+        // Storage Daemons that don't close must not take a descriptor each. The oldest had the
+        // most time to read what was sent last.
+        let surplus = self.farewells.len().saturating_sub(MOST_FAREWELLS);
+        self.farewells.drain(..surplus);
     }
 }
