@@ -6,7 +6,7 @@
 //! most one chunk of names per level. Where that waits, threads look up entries ahead of it.
 //!
 //! - `walk`: the walk itself, with the settings of `settings` and the events of `event`.
-//! - `limits`, `fs_types`: what decides whether an entry belongs to the job.
+//! - `limits`, `held`, `fs_types`: what decides whether an entry belongs to the job.
 //! - `ahead`: the look-ahead.
 //! - `directory`, `attributes`, `names`, `links`: what the walk reads and remembers.
 //! - `entry`, `root`, `reach`: an entry, and how it is opened after the walk has passed it.
@@ -21,6 +21,7 @@ mod directory;
 mod entry;
 mod event;
 mod fs_types;
+mod held;
 mod limits;
 mod links;
 mod names;

@@ -12,10 +12,8 @@ use fd_fileset::{lies_in, plain_path};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::held::{Held, errno};
 use crate::names::without_slashes;
-use held::Held;
-
-pub(crate) mod held;
 
 /// The path without links, `.` and `..`, as the kernel resolves it. Components that don't exist
 /// stay as they are written.
@@ -43,10 +41,6 @@ fn real_entry(path: &[u8]) -> Vec<u8> {
         }
         _ => real_path(path),
     }
-}
-
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 /// Which directories the Director of a job may read. Allowed directories are compared by components

@@ -13,7 +13,7 @@ use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory;
 use crate::entry::Entry;
-use crate::limits::held::Held;
+use crate::held::Held;
 use crate::names::without_slashes;
 use crate::root::Root;
 use crate::snapshots::ReadAt;

@@ -11,7 +11,6 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use fd_fileset::plain_path;
 use rustix::io::Errno;
 
-use super::errno;
 use crate::names::split_path;
 use crate::root::open_without_links;
 
@@ -47,4 +46,9 @@ impl Held {
     pub(crate) fn target(&self) -> (BorrowedFd<'_>, &[u8]) {
         (self.directory.as_fd(), &self.last)
     }
+}
+
+/// The kernel's number of an error.
+pub(crate) fn errno(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
