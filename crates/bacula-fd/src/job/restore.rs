@@ -68,8 +68,8 @@ fn may_restore_to(allowed: &[Vec<u8>], folder: &[u8]) -> bool {
     if !folder.starts_with(b"/") && has_dots() || !allowed.iter().any(|pattern| leads_to(pattern, &written)) {
         return false;
     }
-    // The kernel resolves no further than to a part that is missing; the restore goes on from there,
-    // by the text without dots.
+    // The kernel resolves only what comes before a part that is missing; the restore goes on from
+    // there, by the text without dots.
     [real_path(folder), real_path(&written)].iter().all(|real| {
         let leads_there = |pattern: &Vec<u8>| leads_to(pattern, real) || leads_to(&real_pattern(pattern), real);
         *real == written || allowed.iter().any(leads_there)

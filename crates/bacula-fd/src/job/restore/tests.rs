@@ -40,7 +40,7 @@ fn dots_links_and_expressions_stay_in_the_allowed_directories() {
         assert!(!may("ok", bad), "{bad}");
         assert!(!may("ok/*", bad), "{bad}");
     }
-    // A restore takes dots out of the text first, so that what is missing before them need not exist.
+    // A restore takes the dots out first, so that what is before them need not exist.
     for bad in ["ok/missing/../link", "ok/missing/../link/x", "ok/sub/missing/../../link"] {
         assert!(!may("ok", bad), "{bad}");
         assert!(!may("ok/*", bad), "{bad}");
