@@ -157,11 +157,11 @@ impl AccurateList {
         let dangles = known.is_link
             && candidate.stat.ctime != known.stat.ctime
             && !state.list.first_name_stands(candidate.stat.ino);
-        let differs = dangles || criteria::differs(letters, &known.stat, candidate.stat, times);
-        let verifiable = candidate.accepted
-            && criteria::wants_checksum(letters)
-            && candidate.stat.mode_type() == Stat::MODE_REGULAR
-            && options.digest.is_some();
+        let wants_checksum = criteria::wants_checksum(letters) && candidate.stat.mode_type() == Stat::MODE_REGULAR;
+        // New content shows in the change time, too, where there is no digest to compare.
+        let unseen = wants_checksum && options.digest.is_none() && candidate.stat.ctime != known.stat.ctime;
+        let differs = dangles || unseen || criteria::differs(letters, &known.stat, candidate.stat, times);
+        let verifiable = candidate.accepted && wants_checksum && options.digest.is_some();
         let carries_data = candidate.stat.size > 0 && !known.is_link;
         state.list.note_inode(id, candidate.stat.ino);
         let on_equal_data = match (differs, verifiable, criteria::wants_confirmation(letters)) {

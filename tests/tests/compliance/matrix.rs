@@ -370,6 +370,26 @@ fn levels() -> Vec<Row> {
 }
 
 /// Accurate jobs: each letter, deleted files (reference 04 §13).
+/// Where checksum letters have no digest to compare, ours saves what has another change time.
+const WITHOUT_A_SIGNATURE: &str = "Checksum letters do nothing without a signature";
+const SAVED_BY_CHANGE_TIME: [&str; 5] = [
+    "FileIndex",
+    "catalog only of",
+    "message only of stock: fd:      Unchanged file skipped: @/",
+    "message only of ours: fd: -rw",
+    "count only of",
+];
+
+/// The stock daemon lists what the base has of such a file.
+const SAVED_ON_A_BASE: [&str; 6] = [
+    "FileIndex",
+    "catalog only of",
+    "message only of stock: fd:      Unchanged file skipped: @/",
+    "message only of stock: fd: -rw",
+    "message only of ours: fd: -rw",
+    "count only of",
+];
+
 fn accurate() -> Vec<Row> {
     let tree = |name| row(name, Tree::Levels).accurate();
     let all = ["Full", "Incremental", "Differential"];
@@ -409,7 +429,7 @@ fn accurate() -> Vec<Row> {
             ],
         ),
         tree("accurate-5-sparse").options("Accurate = s5 ; Signature = MD5 ; Sparse = yes"),
-        tree("accurate-5-no-signature").options("Accurate = s5"),
+        tree("accurate-5-no-signature").options("Accurate = s5").differs(WITHOUT_A_SIGNATURE, &SAVED_BY_CHANGE_TIME),
         tree("accurate-5-gzip").options("Accurate = pins5 ; Signature = MD5 ; Compression = GZIP"),
         tree("accurate-all-letters").options("Accurate = ipnugsamcd5 ; Signature = MD5").levels(&all),
         tree("accurate-strip").options("StripPath = 2 ; Signature = MD5"),
@@ -432,7 +452,7 @@ fn bases() -> Vec<Row> {
     let tree = |name| row(name, Tree::Levels).levels(&["Base", "Full"]);
     vec![
         tree("base").options("Signature = MD5"),
-        tree("base-no-options"),
+        tree("base-no-options").differs(WITHOUT_A_SIGNATURE, &SAVED_ON_A_BASE),
         tree("base-letters").options("Signature = MD5 ; BaseJob = pmugcs5 ; Accurate = mcs"),
         tree("base-size-only").options("BaseJob = s"),
         tree("base-sha1-gzip").options("Signature = SHA1 ; BaseJob = pins1 ; Compression = GZIP"),

@@ -75,7 +75,7 @@ pub(crate) fn compare(bed: &Bed, row: &Row, sides: [(&str, &JobResult, &Sessions
         let lines = job.plain_messages(client);
         if row.alone { lines.into_iter().filter(|line| !line.contains(" frw")).collect() } else { lines }
     };
-    verdict.lines("message", [told(jobs[0], sides[0].0), told(jobs[1], sides[1].0)]);
+    verdict.lines("message", [told(jobs[0], sides[0].0), unescaped(&told(jobs[1], sides[1].0))]);
     verdict.lines("count", [counts(row, jobs[0]), counts(row, jobs[1])]);
     for (job, whose) in jobs.iter().zip(["the stock daemon's", "ours"]) {
         if job.row.status != row.status {
@@ -84,6 +84,25 @@ pub(crate) fn compare(bed: &Bed, row: &Row, sides: [(&str, &JobResult, &Sessions
         }
     }
     Ok(verdict)
+}
+
+/// The lines as the stock daemon has them, which does not escape names of files.
+fn unescaped(lines: &[String]) -> Vec<String> {
+    let unescape = |line: &String| {
+        let mut pieces = line.split("\\x");
+        let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+        for piece in pieces {
+            match piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(byte) => {
+                    bytes.push(byte);
+                    bytes.extend_from_slice(&piece.as_bytes()[2..]);
+                }
+                None => bytes.extend([b"\\x", piece.as_bytes()].concat()),
+            }
+        }
+        String::from_utf8_lossy(&bytes).replace("\\n", "\n").replace("\\r", "\r")
+    };
+    lines.iter().map(unescape).collect::<Vec<_>>().join("\n").lines().map(str::to_owned).collect()
 }
 
 /// Takes out a stream that the stock daemon does not have, or turns it into the plain data that it

@@ -185,6 +185,26 @@ fn digests_find_changes_that_attributes_do_not_show() {
     assert_eq!((outcome.progress.read_bytes(), outcome.progress.job_bytes()), (4 * 15, 2 * 15));
 }
 
+/// The default letters of base jobs are `spug5`: without a signature nothing would tell new content
+/// of the same length.
+#[test]
+fn where_no_digest_can_be_compared_the_change_time_decides() {
+    for (letters, level) in [("Cspug5:", CHANGES), ("Jspug5:", BASE)] {
+        let mut accurate = Accurate::new(letters, level, 4);
+        for name in ["d/same", "d/altered"] {
+            accurate.bed.file(name, HELLO);
+        }
+        accurate.list("d/same", "");
+        let altered = stat_of(&accurate.bed.path("d/altered"));
+        accurate.list_as("d/altered", Stat { ctime: altered.ctime - 9, mtime: altered.mtime - 9, ..altered }, "", 0);
+        accurate.list("d/", "");
+        accurate.list("", "");
+        let (bed, outcome) = accurate.run();
+        let files: Vec<_> = saved(&bed, &outcome).into_iter().filter(|(_, code)| *code == 3).collect();
+        assert_eq!(files, [("d/altered".to_owned(), 3)], "{letters}");
+    }
+}
+
 /// Encrypted data has no addresses, so its digest is that of all of it.
 #[test]
 fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() {
