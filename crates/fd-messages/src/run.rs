@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{PoisonError, TryLockError};
 
-use crate::{MessageType, StageTimes, shown};
+use crate::{MessageType, StageTimes};
 
 /// Where a job's threads send messages for the operator.
 ///
@@ -131,8 +131,8 @@ impl Progress {
     /// The file being processed, as status shows it. Never waits: empty while the job changes it.
     pub fn current_file(&self) -> Vec<u8> {
         match self.current_file.try_lock() {
-            Ok(current) => shown(&current).into_owned(),
-            Err(TryLockError::Poisoned(current)) => shown(&current.into_inner()).into_owned(),
+            Ok(current) => current.clone(),
+            Err(TryLockError::Poisoned(current)) => current.into_inner().clone(),
             Err(TryLockError::WouldBlock) => Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our
 //! own `activity` (reference 02 §11.3).
 
-use fd_messages::{Said, short_job_name};
+use fd_messages::{Said, short_job_name, shown};
 
 use super::output::Output;
 use super::plain::{JobView, mask_password, status_word};
@@ -95,7 +95,7 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     }
     frames.push(out.frame());
     if view.files > 0 {
-        out.text("Processing file", &view.current_file);
+        out.text("Processing file", &shown(&view.current_file));
     }
     match job.storage.view() {
         Some(storage) => {

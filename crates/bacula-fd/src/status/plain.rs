@@ -1,6 +1,6 @@
 //! What `status client` shows.
 
-use fd_messages::short_job_name;
+use fd_messages::{short_job_name, shown};
 use fd_session::JobStatus;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 
@@ -171,7 +171,7 @@ fn running(job: &Job) -> Vec<Vec<u8>> {
     .map(String::into_bytes)
     .to_vec();
     if progress.files() > 0 {
-        frames.push([b"    Processing file: ", &mask_password(&progress.current_file())[..], b"\n"].concat());
+        frames.push([b"    Processing file: ", &shown(&mask_password(&progress.current_file()))[..], b"\n"].concat());
     }
     let storage = match job.storage.view() {
         Some(StorageView { frames_read, descriptor, encrypted }) => {
