@@ -1,6 +1,7 @@
 //! Examines entries: what each is, whether it belongs to the job, and its event (reference 03 §5.2
 //! to §5.4).
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use fd_fileset::Flags;
@@ -145,20 +146,10 @@ impl<'w> Walker<'w> {
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
-            // Only entries to be saved get here: a name that is left out never becomes a first
-            // name.
-            let mut later = None;
-            match self.links.meet(&stat, path) {
-                Met::Again => return Ok(()),
-                Met::Untracked => {}
-                Met::First(slot) => hard_link = Some(HardLink::First(slot)),
-                Met::Later(slot) => later = Some(slot),
-                // Another file of the same number is saved as a file of its own.
-                Met::Doubtful(slot) => later = Some(slot).filter(|slot| self.is_one_file(place, &slot.path())),
-            }
-            if let Some(slot) = later {
+            let ControlFlow::Continue(name) = self.name_of_inode(place, &stat, file_type) else { return Ok(()) };
+            hard_link = name;
+            if let Some(HardLink::Later { slot, .. }) = &hard_link {
                 link = slot.path();
-                hard_link = Some(HardLink::Later { slot, own_type: file_type });
                 file_type = FileType::HardLink;
             }
         }
@@ -172,6 +163,25 @@ impl<'w> Walker<'w> {
         let entry = place.entry(file_type, found, options, token);
         let top_level = entry.top_level && !is_barred;
         Ok(self.report.entry(Entry { link, hard_link, top_level, root, ..entry })?)
+    }
+
+    /// Which name this is of an inode that has several, if that is followed; or it has been met.
+    /// Only entries to be saved get here: a name that is left out never becomes a first name.
+    fn name_of_inode(
+        &mut self,
+        place: &Place<'w, '_>,
+        stat: &Stat,
+        own_type: FileType,
+    ) -> ControlFlow<(), Option<HardLink>> {
+        let later = match self.links.meet(stat, place.path) {
+            Met::Again => return ControlFlow::Break(()),
+            Met::Untracked => None,
+            Met::First(slot) => return ControlFlow::Continue(Some(HardLink::First(slot))),
+            Met::Later(slot) => Some(slot),
+            // Another file of the same number is saved as a file of its own.
+            Met::Doubtful(slot) => Some(slot).filter(|slot| self.is_one_file(place, &slot.path())),
+        };
+        ControlFlow::Continue(later.map(|slot| HardLink::Later { slot, own_type }))
     }
 
     /// Whether an entry is the file at `first`, which has the same device and inode. Some file
