@@ -18,6 +18,7 @@ use fd_transport::{Bandwidth, Canceller};
 
 pub(crate) use course::Course;
 pub(crate) use outlook::{Done, Outlook};
+use storage_side::STEP;
 pub(crate) use storage_side::{StorageSide, StorageView};
 pub(crate) use words::{JobKind, JobLevel, Phase, Words, status_words};
 
@@ -62,8 +63,6 @@ pub(crate) struct Job {
     pub storage: StorageSide,
 }
 
-/// How often a cancel is looked for.
-const STEP: Duration = Duration::from_millis(200);
 /// How long a job that is to end may take before its connection is cut.
 const GRACE: Duration = Duration::from_secs(1);
 
