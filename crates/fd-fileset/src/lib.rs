@@ -20,7 +20,6 @@ pub use matching::wildcard::{Wildcard, WildcardFlags, wildcard};
 pub use parse::draft::{Added, Addition, Draft, NewCommand};
 pub use parse::flags::Flags;
 pub use parse::line::Line;
-pub use parse::lists::NameSplitter;
 pub use parse::options::Options;
 pub use parse::parser::{Parser, Reaction};
 pub use parse::problem::{BadFileSet, LineError, ListFailure, ListKind, ListRequest};

@@ -6,27 +6,27 @@
 use std::fmt::Write as _;
 
 /// Fatal: an unknown line. The code letter is not part of the text.
-pub fn invalid_command(argument: &[u8]) -> Vec<u8> {
+pub(crate) fn invalid_command(argument: &[u8]) -> Vec<u8> {
     join(&[b"Invalid FileSet command: ", argument])
 }
 
 /// Fatal: a regular expression does not compile.
-pub fn bad_regex(pattern: &[u8], error: &str) -> Vec<u8> {
+pub(crate) fn bad_regex(pattern: &[u8], error: &str) -> Vec<u8> {
     join(&[b"REGEX ", pattern, b" compile error. ERR=", error.as_bytes()])
 }
 
 /// Fatal: a list file cannot be opened.
-pub fn cannot_open_list(file: &[u8], error: &str) -> Vec<u8> {
+pub(crate) fn cannot_open_list(file: &[u8], error: &str) -> Vec<u8> {
     join(&[b"Cannot open FileSet input file: ", file, b". ERR=", error.as_bytes()])
 }
 
 /// Fatal: a program is not allowed or cannot be started.
-pub fn cannot_run(program: &[u8], error: &str) -> Vec<u8> {
+pub(crate) fn cannot_run(program: &[u8], error: &str) -> Vec<u8> {
     join(&[b"Cannot run program: ", program, b". ERR=", error.as_bytes()])
 }
 
 /// Fatal: a program ended with another status than 0.
-pub fn program_failed(program: &[u8], status: i32, error: &str) -> Vec<u8> {
+pub(crate) fn program_failed(program: &[u8], status: i32, error: &str) -> Vec<u8> {
     let mut numbers = String::new();
     let _infallible = write!(numbers, ". stat={status}: ERR=");
     join(&[b"Error running program: ", program, numbers.as_bytes(), error.as_bytes()])

@@ -77,7 +77,7 @@ pub struct Malformed;
 ///
 /// # Errors
 /// The command is malformed.
-pub fn command_name(command: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+pub(crate) fn command_name(command: &[u8]) -> Result<Option<&[u8]>, Malformed> {
     match command.iter().position(|byte| *byte == b':') {
         Some(0) => Ok(None),
         Some(end) => Ok(command.get(..end)),

@@ -42,4 +42,4 @@ pub use api::packets::{
 };
 pub use api::plugin::{CancelEvent, Instance, Offers, Plugin, PluginInfo};
 pub use bpipe::{BpipePlugin, permits_program};
-pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, command_name, package_of};
+pub use job_plugins::{JobPlugins, Lookup, Malformed, NamedPlugin, package_of};

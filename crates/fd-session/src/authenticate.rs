@@ -19,7 +19,7 @@ pub use credentials::{Challenges, Credentials};
 pub use error::AuthError;
 
 /// How long the peer may take for one answer (reference 01 §9.2).
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
+pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
 /// The brake after a wrong or missing answer.
 const BRAKE: Duration = Duration::from_secs(5);
 

@@ -10,7 +10,7 @@ use crate::texts;
 
 /// The Storage Daemon may wait for an operator to mount a volume: days, not minutes
 /// (reference 02 §14.2).
-pub const VOLUME_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
+pub(crate) const VOLUME_TIMEOUT: Duration = Duration::from_secs(5 * 24 * 3600);
 
 /// The session number that the Storage Daemon gave us.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,19 +8,19 @@ const LONGEST_PIECE: usize = 999;
 
 /// Cuts a stream of bytes into names. Holds at most one piece, however long the stream's lines are.
 #[derive(Default, Debug)]
-pub struct NameSplitter {
+pub(crate) struct NameSplitter {
     piece: Vec<u8>,
 }
 
 impl NameSplitter {
     /// A splitter at the start of a stream.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Takes the next bytes of the stream and calls `name` with every complete name. White space at
     /// a name's end is cut; a name may be empty; a line of 1000 bytes or more is several names.
-    pub fn push(&mut self, data: &[u8], mut name: impl FnMut(&[u8])) {
+    pub(crate) fn push(&mut self, data: &[u8], mut name: impl FnMut(&[u8])) {
         for &byte in data {
             self.piece.push(byte);
             if byte == b'\n' || self.piece.len() >= LONGEST_PIECE {
@@ -30,7 +30,7 @@ impl NameSplitter {
     }
 
     /// The end of the stream: returns the last name if the stream did not end with a newline.
-    pub fn finish(&mut self, mut name: impl FnMut(&[u8])) {
+    pub(crate) fn finish(&mut self, mut name: impl FnMut(&[u8])) {
         if !self.piece.is_empty() {
             name(trim_end(until_nul(&self.piece)));
             self.piece.clear();
