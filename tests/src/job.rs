@@ -5,30 +5,6 @@ use std::collections::BTreeMap;
 use crate::catalog::JobRow;
 use crate::error::{BedError, Result};
 
-/// Messages of Verify jobs that depend on where a record happens to stand, on numbers and on times.
-pub const CHANCES_OF_A_CHECK: [&str; 6] = [
-    "dir: Verifying against JobId",
-    "dir: Start Verify JobId",
-    "sd: Ready to read from volume",
-    "sd: Forward spacing Volume",
-    "sd: End of Volume",
-    "sd: End of all volumes",
-];
-
-/// Lines of a report that name the job, the client or times.
-pub const NAMES_AND_TIMES: [&str; 10] = [
-    "Build OS",
-    "JobId",
-    "Job",
-    "Client",
-    "Verify JobId",
-    "Verify Job",
-    "Start time",
-    "End time",
-    "Elapsed time",
-    "FileSet",
-];
-
 /// A finished job.
 #[derive(Debug, Clone)]
 pub struct JobResult {
@@ -67,24 +43,38 @@ impl JobResult {
         self.log.lines().filter_map(of_daemon).collect()
     }
 
-    /// The job's messages without times, names and numbers of the job, to be compared with those of
-    /// the same job of another client; the report is left out.
+    /// The job's messages of the File Daemon, and those of the Director about it: errors, and what
+    /// a Verify job has found. Without times, names and numbers of the job, to be compared with
+    /// those of the same job of another client. What else the Director says, and what the Storage
+    /// Daemon says, is about the volume, which other jobs write, too, and about how soon it notices
+    /// that a connection has ended. The report is left out.
     pub fn plain_messages(&self, client: &str) -> Vec<String> {
-        let text = self.log.split("bed-dir 15.0.3").next().unwrap_or_default();
         let number = format!(" JobId {}: ", self.row.id);
         let whose = [
             (format!("{client}-fd{number}"), "fd: "),
             (format!("bed-dir{number}"), "dir: "),
             (format!("bed-sd{number}"), "sd: "),
         ];
-        let plain = |line: &str| {
-            let told =
-                whose.iter().find_map(|(head, short)| line.split_once(head).map(|(_, rest)| format!("{short}{rest}")));
-            told.unwrap_or_else(|| line.to_owned())
-                .replace(&format!("{client}-"), "client-")
-                .replace(&format!("-{client}"), "-client")
-        };
-        leave_out(text.lines().map(plain), &DEPENDS_ON_CHANCE)
+        let mut is_told = true;
+        let mut plain = Vec::new();
+        for line in self.log.lines() {
+            let told = whose.iter().find_map(|(head, short)| Some((*short, line.split_once(head)?.1)));
+            let (short, text) = match told {
+                // The report.
+                Some(("dir: ", text)) if text.contains("Bacula bed-dir ") => break,
+                Some((short, text)) => {
+                    is_told = short == "fd: " || short == "dir: " && is_about_the_file_daemon(text);
+                    (short, text)
+                }
+                // One more line of a message.
+                None => ("", line),
+            };
+            if is_told {
+                let text = text.replace(&format!("{client}-"), "client-").replace(&format!("-{client}"), "-client");
+                plain.push(format!("{short}{text}"));
+            }
+        }
+        plain
     }
 
     fn problem(&self, problem: &str) -> BedError {
@@ -92,40 +82,30 @@ impl JobResult {
     }
 }
 
-/// The lines without those that contain one of `parts`, and without the blank lines that such a
-/// message may end in.
-pub fn leave_out(lines: impl IntoIterator<Item = String>, parts: &[&str]) -> Vec<String> {
-    let mut is_out = false;
-    let mut stays = |line: &String| {
-        is_out = parts.iter().any(|part| line.contains(part)) || is_out && line.is_empty();
-        !is_out
-    };
-    lines.into_iter().filter(|line| stays(line)).collect()
+/// Whether a message of the Director is one about the File Daemon, as far as one can see.
+fn is_about_the_file_daemon(text: &str) -> bool {
+    let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    let of_a_verify = begins(&["File: ", "New file: ", "      "]);
+    of_a_verify || begins(&["Error:", "Fatal error:", "Warning:"]) && !text.contains("Director's connection to SD")
 }
 
-/// Messages of the Director and the Storage Daemon with the volume of a job, or its duration.
-const DEPENDS_ON_CHANCE: [&str; 18] = [
-    // Of a job that failed early: whether Director or Storage Daemon hangs up first.
-    "dir: Error: Director's connection to SD for this Job was lost.",
-    "dir: Start Backup JobId",
-    "dir: Connected to ",
-    "dir: Created new Volume",
-    "dir: Using Device",
-    "dir: Using BaseJobId",
-    "dir: Max configured use",
-    "sd: Elapsed time=",
-    "sd: Labeled new Volume",
-    "sd: Wrote label to ",
-    "sd: Volume \"",
-    "sd: Ready to append",
-    "sd: New volume",
-    "sd: Sending spooled attrs",
-    "sd: Recycled volume",
-    // Of a volume that other jobs write, too, whose end the catalog does not know yet.
-    "sd: Warning: For Volume \"",
-    "The sizes do not match! Metadata Volume=",
-    "   Correcting Catalog",
-];
+/// Messages of ours as the stock daemon has them, which does not escape names of files.
+pub fn unescaped(lines: &[String]) -> Vec<String> {
+    let unescape = |line: &String| {
+        let mut pieces = line.split("\\x");
+        let mut bytes = pieces.next().unwrap_or_default().as_bytes().to_vec();
+        for piece in pieces {
+            let escaped =
+                piece.split_at_checked(2).and_then(|(digits, rest)| Some((u8::from_str_radix(digits, 16).ok()?, rest)));
+            match escaped {
+                Some((byte, rest)) => bytes.extend([&[byte], rest.as_bytes()].concat()),
+                None => bytes.extend([b"\\x", piece.as_bytes()].concat()),
+            }
+        }
+        String::from_utf8_lossy(&bytes).replace("\\n", "\n").replace("\\r", "\r")
+    };
+    lines.iter().map(unescape).collect::<Vec<_>>().join("\n").lines().map(str::to_owned).collect()
+}
 
 /// Which part of the report must be the same when two File Daemons saved the same tree. Not in it:
 /// names, numbers and times of the job itself, and the ratio of the line compression, which depends
@@ -142,5 +122,18 @@ pub const COUNTS_OF_A_REPORT: [&str; 12] = [
     "Accurate",
     "Non-fatal FD errors",
     "FD termination status",
+    "Termination",
+];
+
+/// The same for the report of a Verify job.
+pub const COUNTS_OF_A_VERIFY: [&str; 9] = [
+    "Verify Level",
+    "Files Expected",
+    "Files Examined",
+    "Accurate",
+    "Non-fatal FD errors",
+    "SD Errors",
+    "FD termination status",
+    "SD termination status",
     "Termination",
 ];

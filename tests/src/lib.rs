@@ -52,7 +52,7 @@ pub use fifo::fifo_writer;
 pub use folder::Folder;
 pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
-pub use job::{CHANCES_OF_A_CHECK, COUNTS_OF_A_REPORT, JobResult, NAMES_AND_TIMES, leave_out};
+pub use job::{COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, JobResult, unescaped};
 pub use lstat::LStat;
 pub use measure::{
     Footprint, Usage, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak, resident, threads,

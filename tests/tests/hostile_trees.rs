@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Attributes, Bed, BedOptions, Fd, FileSet, JobResult, LStat, Noise, PATIENCE, RecordRules, Result, TreeOptions,
-    argv, build_every_type, compare_records, descriptors, run, set_fixed_times, usage, wait_for,
+    argv, build_every_type, compare_records, descriptors, run, set_fixed_times, unescaped, usage, wait_for,
 };
 
 /// What ferrofd may take at most, whatever the tree: the memory of a job's stream (48 MiB at most)
@@ -68,13 +68,7 @@ fn jobs_must_be_equal(bed: &Bed, [reference, test]: [&JobResult; 2]) -> Result<(
 /// A message up to the first line end of a name, and without what is not printable in it, which
 /// only ours escapes.
 fn plain(message: &str) -> String {
-    let mut rest = message.split("\\n").next().unwrap_or_default();
-    let mut text = String::new();
-    while let Some((before, escaped)) = rest.split_once("\\x") {
-        text.push_str(before);
-        rest = escaped.get(2..).unwrap_or_default();
-    }
-    text.push_str(rest);
+    let mut text = unescaped(&[message.to_owned()]).into_iter().next().unwrap_or_default();
     text.retain(|character| !character.is_control() && character != char::REPLACEMENT_CHARACTER);
     text
 }

@@ -3,30 +3,41 @@
 
 use std::thread;
 
-use bed::{Bed, BedOptions, ClientOptions, Process, Result, argv, next_second};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, Memory, Process, Result, StockRecord, argv, in_order_of_names, next_second,
+};
 
-use crate::restores;
+use crate::plan::Plan;
+use crate::restores::{self, Restored};
 use crate::row::{Done, Row, Tree};
+use crate::told::{Disk, Teller, sessions};
 use crate::trees;
-use crate::verdict::{Verdict, compare, sessions};
 
 /// Full or Base; Incremental, Differential or Full on a base; the next of these.
 const PHASES: usize = 3;
 
-/// What is to be run.
-pub(crate) struct Plan {
-    pub(crate) label: &'static str,
-    pub(crate) rows: Vec<Row>,
-    /// The first one is what the others are compared with.
-    pub(crate) clients: Vec<ClientOptions>,
-    /// How many beds share the rows.
-    pub(crate) beds: usize,
-    /// Whether each of the first two clients restores what the other saved.
-    pub(crate) restores: bool,
+/// What comparing a row with the record found.
+#[derive(Debug, Default)]
+pub(crate) struct Verdict {
+    pub(crate) files: u64,
+    pub(crate) records: usize,
+    /// Files that came back.
+    pub(crate) restored: u64,
+    /// Of the daemon under test.
+    pub(crate) differences: Vec<String>,
+    /// Of a stock daemon beside it, whose record may be stale.
+    pub(crate) of_stock: Vec<String>,
+}
+
+impl Verdict {
+    fn found(&mut self, client: &ClientOptions) -> &mut Vec<String> {
+        if client.fd == Fd::Stock { &mut self.of_stock } else { &mut self.differences }
+    }
 }
 
 /// Runs everything, and compares; one verdict for each row.
 pub(crate) fn verdicts(plan: &Plan) -> Result<Vec<Verdict>> {
+    let record = StockRecord::open("compliance")?;
     let (failing, good): (Vec<_>, Vec<_>) = (0..plan.rows.len()).partition(|&row| plan.rows[row].status == 'f');
     let mut shares: Vec<Vec<usize>> =
         (0..plan.beds).map(|bed| good.iter().copied().skip(bed).step_by(plan.beds).collect()).collect();
@@ -34,7 +45,8 @@ pub(crate) fn verdicts(plan: &Plan) -> Result<Vec<Verdict>> {
     let of_shares = thread::scope(|scope| {
         let share = |numbers: &[usize]| {
             let rows: Vec<_> = numbers.iter().map(|&number| plan.rows[number].clone()).collect();
-            scope.spawn(move || if rows.is_empty() { Ok(Vec::new()) } else { share(plan, &rows) })
+            let record = &record;
+            scope.spawn(move || if rows.is_empty() { Ok(Vec::new()) } else { share(plan, record, &rows) })
         };
         let threads: Vec<_> = shares.iter().map(|numbers| share(numbers)).collect();
         threads
@@ -52,26 +64,31 @@ pub(crate) fn verdicts(plan: &Plan) -> Result<Vec<Verdict>> {
 }
 
 /// Runs the rows of one bed.
-fn share(plan: &Plan, rows: &[Row]) -> Result<Vec<Verdict>> {
+fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>> {
     let mut options = BedOptions::new(plan.label, plan.clients.iter().cloned())?;
     options.every_message = true;
     let source = options.source()?;
-    let mounts = trees::build(&options)?;
+    // Read in the same order everywhere.
+    let memory = Memory::mount(&source)?;
+    trees::build(&source)?;
+    in_order_of_names(&source)?;
+    let mounts = trees::mount(&source)?;
     let here = source.join(Tree::Allowed.name()).display().to_string();
     for line in options.clients.iter_mut().flat_map(|client| &mut client.fd_director) {
         *line = line.replace('@', &here);
     }
-    options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()))).collect();
-    let of_clients = |row: &Row| plan.clients.iter().map(|client| row.jobs(&client.name)).collect::<Vec<_>>();
+    // How many directories more than usual lie above the bed's folder.
+    let deeper = options.folder.path().components().count().saturating_sub(3);
+    options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()), deeper)).collect();
+    let of_clients = |row: &Row| plan.clients_of(row).iter().map(|client| row.jobs(&client.name)).collect::<Vec<_>>();
     options.director_resources = rows.iter().flat_map(of_clients).flatten().collect();
-    if plan.restores {
-        let file_set = rows.first().map_or("", |row| row.name);
-        options.director_resources.extend(plan.clients.iter().flat_map(|client| restores::job(&client.name, file_set)));
-    }
+    let file_set = rows.first().map_or("", |row| row.name);
+    let restore_jobs = plan.restores.iter().flat_map(|&(from, _)| restores::job(&plan.clients[from].name, file_set));
+    options.director_resources.extend(restore_jobs);
     let mut bed = Bed::start(options)?;
     // Dropped before the bed, whose folder can't go while something is mounted in it.
-    let mounts = mounts;
-    let mut done = Vec::new();
+    let (mounts, _memory) = (mounts, memory);
+    let (mut done, mut disk) = (Vec::new(), Disk::default());
     for phase in 0..PHASES {
         if !rows.iter().any(|row| row.command(phase, "").is_some()) {
             continue;
@@ -81,44 +98,63 @@ fn share(plan: &Plan, rows: &[Row]) -> Result<Vec<Verdict>> {
             trees::change(&source, phase)?;
         }
         next_second()?;
-        done.extend(run_phase(&mut bed, plan, rows, phase)?);
+        done.extend(run_phase(&mut bed, plan, rows, phase, || disk.look(&source))?);
     }
     drop(mounts);
     let mut verdicts: Vec<_> = rows.iter().map(|_| Verdict::default()).collect();
-    let names: Vec<_> = plan.clients.iter().map(|client| client.name.as_str()).collect();
-    let volumes = names.iter().map(|name| sessions(&bed, name)).collect::<Result<Vec<_>>>()?;
-    for Done { row: number, phase, jobs } in &done {
-        let jobs = jobs.iter().map(|&id| bed.result(id)).collect::<Result<Vec<_>>>()?;
-        let level = rows[*number].levels[*phase];
-        let tree = source.join(rows[*number].tree.name()).display().to_string();
-        let whole = &mut verdicts[*number];
-        for other in 1..names.len() {
-            let pair = [(names[0], &jobs[0], &volumes[0]), (names[other], &jobs[other], &volumes[other])];
-            let verdict = compare(&bed, &rows[*number], pair)?;
-            whole.files += verdict.files;
-            whole.records += verdict.records;
-            let told = verdict.differences.into_iter().map(|text| format!("{level}: {}", text.replace(&tree, "@")));
-            whole.differences.extend(told);
+    for (number, client) in plan.clients.iter().enumerate() {
+        let sessions = sessions(&bed, &client.name)?;
+        for Done { row, phase, jobs } in done.iter().filter(|done| done.jobs.len() > number) {
+            let (row, verdict) = (&rows[*row], &mut verdicts[*row]);
+            let job = bed.result(jobs[number])?;
+            let teller = Teller { bed: &bed, disk: &disk, row, client: &client.name, sessions: &sessions };
+            let (records, parts) = teller.told(&job)?;
+            (verdict.records, verdict.files) = (verdict.records + records, verdict.files + job.row.files);
+            for (part, lines) in parts {
+                let what = format!("{phase} {} {part}", row.levels[*phase]);
+                verdict.found(client).extend(record.differences(row.name, &what, &row.input(), &lines)?);
+            }
         }
     }
-    if plan.restores {
-        restores::cross(&bed, rows, &done, &mut verdicts)?;
+    for one in restores::restore(&bed, plan, rows, &done)? {
+        let (row, verdict) = (&rows[one.row], &mut verdicts[one.row]);
+        verdict.restored += one.files;
+        verdict.found(&plan.clients[one.by.1]).extend(compare(record, row, &one)?);
     }
-
     Ok(verdicts)
 }
 
-/// Runs one phase of all rows: those that may run side by side at once, then the others one by one.
-fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize) -> Result<Vec<Done>> {
+/// What a restore has that the stock daemon's has not, and the other way round. That ours keeps
+/// times of directories which the stock daemon loses is no difference.
+fn compare(record: &StockRecord, row: &Row, restored: &Restored) -> Result<Vec<String>> {
+    let mut found = record.differences(row.name, "restored", &row.input(), &restored.lines)?;
+    found.retain(|text| {
+        let told = text.strip_prefix("restored only of ours: ");
+        !told.is_some_and(|told| told.contains(": mtime ") || told.contains(": atime "))
+    });
+    Ok(found)
+}
+
+/// Runs one phase of all rows: those that may run side by side at once, then, after a look at the
+/// tree, which they change, the others one by one.
+fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize, look: impl FnOnce()) -> Result<Vec<Done>> {
     let wanted = |alone: bool| {
         rows.iter().enumerate().filter(move |(_, row)| row.alone == alone && row.command(phase, "").is_some())
     };
-    let commands =
-        |row: &Row| -> Vec<_> { plan.clients.iter().map(|client| row.command(phase, &client.name).unwrap()).collect() };
+    let commands = |row: &Row| -> Vec<_> {
+        plan.clients_of(row).iter().map(|client| row.command(phase, &client.name).unwrap()).collect()
+    };
     let batch: Vec<_> = wanted(false).collect();
     let ids = bed.queue_all(&batch.iter().flat_map(|(_, row)| commands(row)).collect::<Vec<_>>())?;
-    let jobs = ids.chunks(plan.clients.len()).map(<[u32]>::to_vec);
-    let mut done: Vec<_> = batch.iter().zip(jobs).map(|((row, _), jobs)| Done { row: *row, phase, jobs }).collect();
+    let mut of_rows = ids.iter().copied();
+    let mut done: Vec<_> = batch
+        .iter()
+        .map(|(number, row)| Done {
+            row: *number,
+            phase,
+            jobs: of_rows.by_ref().take(plan.clients_of(row).len()).collect(),
+        })
+        .collect();
     if rows.iter().any(|row| row.status == 'f') {
         // Told that a job has failed before it came to the Storage Daemon, that one takes up to two
         // minutes to give way.
@@ -126,6 +162,7 @@ fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize) -> Result<V
         bed.storage().kill()?;
     }
     bed.wait_for_reports(&ids)?;
+    look();
     for (number, row) in wanted(true) {
         let mut jobs = Vec::new();
         for command in commands(row) {

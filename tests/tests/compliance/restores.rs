@@ -1,26 +1,25 @@
-//! Cross-restores: what a row saved through one daemon is restored through the other, and the trees
-//! are compared.
+//! Restores of what a row's jobs saved, in lines.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bed::{Bed, Expect, JobRow, Result, TreeRules, compare_trees, set_fixed_times};
+use bed::{Bed, Result, TreeRules, below, tree_lines};
 
+use crate::plan::Plan;
 use crate::row::{Done, Row};
-use crate::verdict::Verdict;
+use crate::told::plain;
 
 /// One restore of a row's jobs.
-struct Side {
-    to: PathBuf,
-    command: String,
-}
-
-/// The two restores of a row whose trees must be the same.
-struct Pair {
-    row: usize,
-    sides: [Side; 2],
+pub(crate) struct Restored {
+    /// The row's number in its share.
+    pub(crate) row: usize,
+    /// Which client has saved it, and which one has restored it.
+    pub(crate) by: (usize, usize),
+    /// Files that came back.
+    pub(crate) files: u64,
+    pub(crate) lines: Vec<String>,
 }
 
 fn job_name(client: &str) -> String {
@@ -45,83 +44,81 @@ pub(crate) fn job(client: &str, file_set: &str) -> Vec<String> {
     lines.map(str::to_owned).to_vec()
 }
 
-/// Restores each row's jobs both ways and notes in its verdict how many files came back and what
-/// differs.
-pub(crate) fn cross(bed: &Bed, rows: &[Row], done: &[Done], verdicts: &mut [Verdict]) -> Result<()> {
+/// Restores each row's jobs as the plan says.
+pub(crate) fn restore(bed: &Bed, plan: &Plan, rows: &[Row], done: &[Done]) -> Result<Vec<Restored>> {
     let begin = now();
-    let mut pairs = Vec::new();
-    for (row, of_row) in rows.iter().enumerate() {
-        pairs.extend(pair(bed, row, of_row, done)?);
+    let mut wanted = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        for &by in plan.restores {
+            wanted.extend(prepare(bed, plan, (number, row), by, done)?);
+        }
     }
-    let commands: Vec<_> = pairs.iter().flat_map(|pair| &pair.sides).map(|side| side.command.clone()).collect();
+    let commands: Vec<_> = wanted.iter().map(|(_, _, command)| command.clone()).collect();
     let jobs = bed.queue_all(&commands)?;
     bed.wait_for_reports(&jobs)?;
-    for (pair, jobs) in pairs.iter().zip(jobs.chunks(2)) {
-        let verdict = &mut verdicts[pair.row];
-        let [left, right] = [bed.catalog().job(jobs[0])?, bed.catalog().job(jobs[1])?];
-        verdict.restored = right.files;
-        let count = |job: &JobRow| (job.status, job.files, job.bytes, job.errors);
-        if count(&left) != count(&right) {
-            let logs = [bed.catalog().log(jobs[0])?, bed.catalog().log(jobs[1])?].concat();
-            verdict.differences.push(format!("restores: {left:?} and {right:?}\n{logs}"));
-        }
-        settle(&pair.sides[0].to, &pair.sides[1].to, begin)?;
-        let told = compare_trees(&pair.sides[0].to, &pair.sides[1].to, TreeRules::restored())?;
-        verdict.differences.extend(told.into_iter().map(|text| format!("restored trees: {text}")));
+    let mut restored = Vec::new();
+    for ((mut one, to, _), job) in wanted.into_iter().zip(jobs) {
+        let row = &rows[one.row];
+        let job = bed.catalog().job(job)?;
+        one.files = job.files;
+        // A list of names, which has paths in it, has a size of its own in each bed.
+        one.lines.push(format!("status {} files {} bytes {} errors {}", job.status, job.files, job.bytes, job.errors));
+        one.lines.extend(tree(bed, row, &to, begin)?);
+        restored.push(one);
     }
-    Ok(())
+    Ok(restored)
 }
 
-/// The restores of a row, if its jobs left anything that can be restored.
-fn pair(bed: &Bed, number: usize, row: &Row, done: &[Done]) -> Result<Option<Pair>> {
+/// A restore, where it goes, and its command; if its jobs left anything that can be restored.
+fn prepare(
+    bed: &Bed,
+    plan: &Plan,
+    (number, row): (usize, &Row),
+    by: (usize, usize),
+    done: &[Done],
+) -> Result<Option<(Restored, PathBuf, String)>> {
     // Data of a FIFO can only be restored into one that has a reader.
-    if row.alone {
+    if row.alone || row.status != 'T' || (row.is_for_ferrofd_only() && by != (0, 0)) {
         return Ok(None);
     }
-    let jobs: Vec<_> = done.iter().filter(|done| done.row == number).collect();
-    let list = |client: usize| jobs.iter().map(|done| done.jobs[client].to_string()).collect::<Vec<_>>().join(",");
+    let mut jobs = Vec::new();
     let mut files = 0;
-    for done in &jobs {
-        files += bed.catalog().job(done.jobs[1])?.files;
+    for done in done.iter().filter(|done| done.row == number) {
+        files += bed.catalog().job(done.jobs[by.0])?.files;
+        jobs.push(done.jobs[by.0].to_string());
     }
-    if files == 0 || row.status != 'T' {
+    if files == 0 {
         return Ok(None);
     }
-    let side = |client: usize, from: &str, onto: &str| {
-        let to = bed.folder().join(format!("restored/{}-from-{from}-by-{onto}", row.name));
-        let command = format!(
-            "restore jobid={} client={from}-fd restoreclient={onto}-fd restorejob={} where={} replace=always all done yes",
-            list(client),
-            job_name(from),
-            to.display()
-        );
-        Side { to, command }
-    };
-    let sides = match row.expect {
-        Expect::Equal => [side(0, "reference", "test"), side(1, "test", "reference")],
-        // What the stock daemon saved is not the same, so ours must give back what it saved itself.
-        Expect::Differs { .. } if row.is_for_ferrofd_only() => return Ok(None),
-        Expect::Differs { .. } => [side(1, "test", "test"), side(1, "test", "reference")],
-    };
-    Ok(Some(Pair { row: number, sides }))
+    let [from, onto] = [by.0, by.1].map(|client| &plan.clients[client].name);
+    let to = bed.folder().join(format!("restored/{}-from-{from}-by-{onto}", row.name));
+    let command = format!(
+        "restore jobid={} client={from}-fd restoreclient={onto}-fd restorejob={} where={} replace=always all done yes",
+        jobs.join(","),
+        job_name(from),
+        to.display()
+    );
+    Ok(Some((Restored { row: number, by, files: 0, lines: Vec::new() }, to, command)))
 }
 
-/// Gives fixed times to the directories that have the time of the restore when the stock daemon (on
-/// the right) has restored them: those that no job holds, and those into which it put something
-/// later. If only ferrofd left that time on a directory, it still is a difference.
-fn settle(left: &Path, right: &Path, begin: i64) -> Result<()> {
-    for entry in fs::read_dir(left).unwrap() {
-        let entry = entry.unwrap();
-        let other = right.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() && other.is_dir() {
-            settle(&entry.path(), &other, begin)?;
+/// What was restored, without the directories that only lead there. Times of directories are told
+/// if they are not those of the restore: the stock daemon leaves that on those that no job holds,
+/// and on those into which it put something later.
+fn tree(bed: &Bed, row: &Row, to: &Path, begin: i64) -> Result<Vec<String>> {
+    // Where nothing was stripped.
+    let below_bed = below(to, bed.folder());
+    let top = if below_bed.exists() { &below_bed } else { to };
+    let mut lines = Vec::new();
+    for line in tree_lines(top, TreeRules::restored())? {
+        let (name, fact) = line.split_once(": ").unwrap_or((&line, ""));
+        let path = top.join(name);
+        let is_time = fact.starts_with("mtime ") || fact.starts_with("atime ");
+        let is_new = || fs::symlink_metadata(&path).is_ok_and(|status| status.is_dir() && status.mtime() >= begin);
+        if !(["(top)", "source"].contains(&name) || is_time && is_new()) {
+            lines.push(plain(bed, row, &line));
         }
     }
-    if right.metadata().unwrap().mtime() >= begin {
-        set_fixed_times(left)?;
-        set_fixed_times(right)?;
-    }
-    Ok(())
+    Ok(lines)
 }
 
 fn now() -> i64 {

@@ -179,10 +179,19 @@ impl Row {
         self.levels.contains(&"Base")
     }
 
-    /// The Director's resource.
-    pub(crate) fn file_set(&self, tree: &Path) -> FileSet {
+    /// What its record stands for.
+    pub(crate) fn input(&self) -> String {
+        format!("{:?} {:?} {:?} {:?} {}", self.tree, self.includes, self.excludes, self.levels, self.accurate)
+    }
+
+    /// The Director's resource. `deeper` more directories are stripped where some are.
+    pub(crate) fn file_set(&self, tree: &Path, deeper: usize) -> FileSet {
         let tree = tree.to_string_lossy();
-        let here = |text: &str| text.replace('@', &tree);
+        let stripped = |text: &str| {
+            let count = text.strip_prefix("StripPath = ").and_then(|count| count.parse::<usize>().ok());
+            count.map_or_else(|| text.to_owned(), |count| format!("StripPath = {}", count + deeper))
+        };
+        let here = |text: &str| stripped(text).replace('@', &tree);
         let quoted = |text: &str| format!("File = \"{}\"", here(text));
         let mut lines = Vec::new();
         for include in &self.includes {
@@ -248,6 +257,6 @@ pub(crate) struct Done {
     /// Number of the row in its share.
     pub(crate) row: usize,
     pub(crate) phase: usize,
-    /// One for each client.
+    /// One for each client that saves the row.
     pub(crate) jobs: Vec<u32>,
 }

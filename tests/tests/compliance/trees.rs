@@ -6,8 +6,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{BedOptions, Noise, Result, TreeOptions, argv, build_every_type, run, set_fixed_times};
+use bed::{Memory, Noise, Result, TreeOptions, argv, build_every_type, in_order_of_names, run, set_fixed_times};
 use nix::fcntl::AT_FDCWD;
+use nix::mount::{MntFlags, MsFlags, umount2};
 use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
@@ -21,22 +22,25 @@ const ATIME: i64 = 2_064_787_200;
 const MTIME: i64 = 1_700_000_000;
 
 /// What must be unmounted before the folder goes.
-#[derive(Debug, Default)]
-pub(crate) struct Mounts(Vec<PathBuf>);
+#[derive(Debug)]
+pub(crate) struct Mounts {
+    bind: PathBuf,
+    _memory: Memory,
+}
 
 impl Drop for Mounts {
     fn drop(&mut self) {
-        for path in self.0.iter().rev() {
-            let _ = run(&argv(["umount".as_ref(), "-l".as_ref(), path.as_os_str()]), b"");
-        }
+        let _ = umount2(&self.bind, MntFlags::MNT_DETACH);
     }
 }
 
 /// Builds all of them.
-pub(crate) fn build(options: &BedOptions) -> Result<Mounts> {
-    let source = options.source()?;
+pub(crate) fn build(source: &Path) -> Result<()> {
     let place = |tree: Tree| source.join(tree.name());
-    build_every_type(&place(Tree::Types), &TreeOptions { large_file: 150_003, longest_path: 1500 })?;
+    let types = place(Tree::Types);
+    // The same names wherever the tree is.
+    let longest_path = types.as_os_str().len() + 1400;
+    build_every_type(&types, &TreeOptions { large_file: 150_003, longest_path })?;
     matching(&place(Tree::Match));
     links(&place(Tree::Links));
     levels(&place(Tree::Levels));
@@ -44,12 +48,11 @@ pub(crate) fn build(options: &BedOptions) -> Result<Mounts> {
         write(&place(Tree::Allowed).join(name), name.as_bytes());
     }
     private(&place(Tree::Private));
-    let mounts = walk(&place(Tree::Walk))?;
+    walk(&place(Tree::Walk))?;
     for tree in ["match", "links", "levels", "walk", "allowed", "private"] {
         fixed_times(&source.join(tree))?;
     }
-    set_fixed_times(&source)?;
-    Ok(mounts)
+    set_fixed_times(source)
 }
 
 fn write(path: &Path, content: &[u8]) {
@@ -113,7 +116,7 @@ fn private(top: &Path) {
 }
 
 /// Mount points, flags, ignored directories, special files, names from a list.
-fn walk(top: &Path) -> Result<Mounts> {
+fn walk(top: &Path) -> Result<()> {
     for name in
         ["x/inside-x", "m/hidden-below", "ignored/.nobackup", "ignored/sub/file", "half/sub/.nobackup", "half/f"]
     {
@@ -129,31 +132,28 @@ fn walk(top: &Path) -> Result<Mounts> {
         "" => String::new(),
         name => top.join(name).display().to_string(),
     });
-    write(&top.join("lists/names"), format!("{}\n", lines.join("\n")).as_bytes());
-    write(&top.join("lists/patterns"), b"*.nobackup\n*/sub\n");
+    // Beside the tree: what names it is of another length in each bed.
+    let lists = top.with_file_name("lists");
+    write(&lists.join("names"), format!("{}\n", lines.join("\n")).as_bytes());
+    write(&lists.join("patterns"), b"*.nobackup\n*/sub\n");
     // Where the file system has no such flag, the rows about it show less.
     run(&argv(["chattr".as_ref(), "+d".as_ref(), top.join("nodump-file").as_os_str()]), b"")?;
     run(&argv(["chattr".as_ref(), "+d".as_ref(), top.join("nodump-directory").as_os_str()]), b"")?;
-    let mut mounts = Mounts::default();
-    if nix::unistd::geteuid().is_root() {
-        let point = top.join("m");
-        let tmpfs = ["mount", "-t", "tmpfs", "-o", "size=1m", "compliance"].map(AsRef::as_ref);
-        if run(&argv(tmpfs.into_iter().chain([point.as_os_str()])), b"")?.status.success() {
-            mounts.0.push(point.clone());
-            write(&point.join("inside"), b"inside\n");
-            write(&point.join("sub/deeper"), b"deeper\n");
-        } else {
-            skip::part("no tmpfs can be mounted");
-        }
-        let bind = top.join("bind");
-        let words = ["mount".into(), "--bind".into(), top.join("x").into_os_string(), bind.clone().into_os_string()];
-        if run(&argv(words), b"")?.status.success() {
-            mounts.0.push(bind);
-        } else {
-            skip::part("nothing can be mounted twice");
-        }
-    }
-    Ok(mounts)
+    Ok(())
+}
+
+/// Mounts in the tree what a walk meets there, when everything else has its order.
+pub(crate) fn mount(source: &Path) -> Result<Mounts> {
+    let top = source.join(Tree::Walk.name());
+    let point = top.join("m");
+    let memory = Memory::mount(&point)?;
+    write(&point.join("inside"), b"inside\n");
+    write(&point.join("sub/deeper"), b"deeper\n");
+    in_order_of_names(&point)?;
+    fixed_times(&point)?;
+    let (from, bind) = (top.join("x"), top.join("bind"));
+    nix::mount::mount(Some(&from), &bind, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
+    Ok(Mounts { bind, _memory: memory })
 }
 
 /// What the first phase saves of the tree that changes.
@@ -169,26 +169,28 @@ fn levels(top: &Path) {
         "chmod",
         "chown",
         "atime",
-        "rename-old",
-        "replace",
-        "delete-me",
+        "renamed/rename-old",
+        "replaced/replace",
+        "deleted/delete-me",
         "gone/a",
         "gone/b/c",
         "kept/f",
         "kept/deep/g",
         "hard-a",
-        "type-changes",
+        "retyped/type-changes",
         "twice",
     ];
     for (number, name) in names.into_iter().enumerate() {
         write(&top.join(name), &Noise::new(number as u64 + 10).text(2000 + number));
     }
-    fs::create_dir(top.join("chmod-directory")).unwrap();
-    fs::create_dir(top.join("empty-directory")).unwrap();
+    // What is made later comes into a directory of its own: the order of two would be the kernel's.
+    for name in ["chmod-directory", "empty-directory", "turned", "made", "made-deep", "made-linked", "made-last"] {
+        fs::create_dir(top.join(name)).unwrap();
+    }
     write(&top.join("empty"), b"");
     fs::hard_link(top.join("hard-a"), top.join("hard-b")).unwrap();
     symlink("keep", top.join("link-kept")).unwrap();
-    symlink("keep", top.join("link-turned")).unwrap();
+    symlink("keep", top.join("turned/link-turned")).unwrap();
     mkfifo(&top.join("fifo"), Mode::S_IRUSR).unwrap();
     for number in 0..40 {
         write(&top.join(format!("many/file-{number}")), format!("{number}\n").as_bytes());
@@ -214,37 +216,44 @@ pub(crate) fn change(source: &Path, phase: usize) -> Result<()> {
         if nix::unistd::geteuid().is_root() {
             std::os::unix::fs::chown(at("chown"), Some(7), Some(8)).unwrap();
         }
-        fs::rename(at("rename-old"), at("rename-new")).unwrap();
-        fs::remove_file(at("replace")).unwrap();
-        write(&at("replace"), &Noise::new(20).text(2010));
-        fs::remove_file(at("delete-me")).unwrap();
+        fs::rename(at("renamed/rename-old"), at("renamed/rename-new")).unwrap();
+        fs::remove_file(at("replaced/replace")).unwrap();
+        write(&at("replaced/replace"), &Noise::new(20).text(2010));
+        fs::remove_file(at("deleted/delete-me")).unwrap();
         fs::remove_dir_all(at("gone")).unwrap();
-        fs::remove_file(at("type-changes")).unwrap();
-        symlink("keep", at("type-changes")).unwrap();
-        fs::remove_file(at("link-turned")).unwrap();
-        symlink("grow", at("link-turned")).unwrap();
+        fs::remove_file(at("retyped/type-changes")).unwrap();
+        symlink("keep", at("retyped/type-changes")).unwrap();
+        fs::remove_file(at("turned/link-turned")).unwrap();
+        symlink("grow", at("turned/link-turned")).unwrap();
         // The name that a walk meets last: without the first one the stock daemon loses the other.
         let names: Vec<_> = fs::read_dir(&top).unwrap().map(|entry| entry.unwrap().path()).collect();
         let last = names.iter().rev().find(|path| path.ends_with("hard-a") || path.ends_with("hard-b"));
         fs::remove_file(last.unwrap()).unwrap();
-        write(&at("new"), b"new\n");
-        write(&at("fresh/deep/file"), b"fresh\n");
-        fs::hard_link(at("new"), at("fresh/new-too")).unwrap();
+        write(&at("made/new"), b"new\n");
+        write(&at("made-deep/fresh/file"), b"fresh\n");
+        fs::hard_link(at("made/new"), at("made-linked/new-too")).unwrap();
         for number in 0..10 {
             fs::remove_file(at(&format!("many/file-{}", number * 3))).unwrap();
         }
         write(&at("twice"), b"once\n");
-        for name in ["new", "replace", "type-changes", "link-turned", "fresh/deep/file", "fresh/deep", "fresh"] {
+        for name in [
+            "made/new",
+            "replaced/replace",
+            "retyped/type-changes",
+            "turned/link-turned",
+            "made-deep/fresh/file",
+            "made-deep/fresh",
+        ] {
             set_times(&at(name), ATIME, None)?;
         }
     } else {
         write(&at("twice"), b"twice\n");
-        fs::remove_file(at("new")).unwrap();
-        write(&at("second"), b"second\n");
-        set_times(&at("second"), ATIME, None)?;
+        fs::remove_file(at("made/new")).unwrap();
+        write(&at("made-last/second"), b"second\n");
+        set_times(&at("made-last/second"), ATIME, None)?;
         mode(&at("keep"), 0o640);
-        write(&at("delete-me"), b"back again\n");
-        set_times(&at("delete-me"), ATIME, None)?;
+        write(&at("deleted/delete-me"), b"back again\n");
+        set_times(&at("deleted/delete-me"), ATIME, None)?;
         fs::remove_dir_all(at("many")).unwrap();
     }
     Ok(())
@@ -258,7 +267,8 @@ fn mode(path: &Path, bits: u32) {
 fn fixed_times(top: &Path) -> Result<()> {
     for entry in WalkDir::new(top).contents_first(true) {
         let entry = entry.unwrap();
-        let more = if entry.file_type().is_dir() { 0 } else { i64::try_from(entry.path().as_os_str().len()).unwrap() };
+        let name = entry.path().strip_prefix(top).unwrap().as_os_str().len();
+        let more = if entry.file_type().is_dir() { 0 } else { i64::try_from(name).unwrap() };
         set_times(entry.path(), ATIME, Some(MTIME + more))?;
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, LStat, Record, Records, Result, leave_out, stream_name};
+use bed::{COUNTS_OF_A_REPORT, Catalog, JobResult, LStat, Record, Records, Result, stream_name};
 
 /// Times since 2020 are of the job, not of a test plugin's file.
 const RECENT: u64 = 1_577_836_800;
@@ -42,24 +42,8 @@ fn without_times(text: &str) -> String {
     result
 }
 
-/// The messages of a job without those about the volume, which many jobs write at once, and without
-/// what the stock daemon leaves to chance.
+/// The messages of a job without what the stock daemon leaves to chance.
 pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
-    let of_volume = [
-        "dir: Bacula",
-        "dir: Error: Bacula",
-        "dir: Restoring files from JobId",
-        "dir: Verifying against JobId",
-        "dir: Start Verify JobId",
-        // A File Daemon that gives up hangs up on the Storage Daemon.
-        "sd: Error: bsock.c",
-        "sd: Error: openssl.c",
-        "sd: Fatal error: append.c",
-        "sd: Forward spacing",
-        "sd: Ready to read from volume",
-    ];
-    let documented = DOCUMENTED.iter().flat_map(|(_, parts)| *parts);
-    let left_out: Vec<_> = of_volume.iter().chain(documented).copied().collect();
     let id = job.row.id;
     // Of a failed handleXACLdata the stock daemon tells what happens to be in a buffer.
     let by_chance = format!("{name}-fd JobId {id}: Warning: JobId={id} Job={}", job.row.job);
@@ -69,8 +53,9 @@ pub(crate) fn messages(job: &JobResult, name: &str) -> Vec<String> {
     };
     let log = cut(cut(job.log.replace(&by_chance, ""), &format!("{name}-fd")), "bed-sd");
     let plain = JobResult { log, row: job.row.clone() }.plain_messages(name);
+    let is_documented = |line: &String| DOCUMENTED.iter().flat_map(|(_, parts)| *parts).any(|part| line.contains(part));
     let lines = plain.iter().map(|line| without_clock(line)).map(|line| without_reason(without_address(&line)));
-    leave_out(lines, &left_out)
+    lines.filter(|line| !is_documented(line)).collect()
 }
 
 /// A message about a file that the plugin could not reach, without the reason: the stock daemon

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bed::{Bed, Expect, Fd, JobResult, Result, StockRecord, leave_out};
+use bed::{Bed, Expect, Fd, JobResult, Result, StockRecord};
 use nix::unistd::geteuid;
 
 use crate::{helper, place};
@@ -146,10 +146,9 @@ fn lines(bed: &Bed, row: &Row, job: &JobResult) -> Result<Vec<String>> {
     if job.row.status != 'f' {
         lines.push(format!("errors {}", report.get("Non-fatal FD errors").map_or("", String::as_str)));
     }
-    // Of a job that failed early: whether the Storage Daemon's word comes before the report.
-    let told = leave_out(job.plain_messages(NAME), &["append.c:180 Error reading data header"]);
     // Of the stock daemon: any old system error, in the place of a reason.
-    let told = told.into_iter().filter(|line| ![" Success", " Interrupted system call"].contains(&line.as_str()));
+    let told = job.plain_messages(NAME).into_iter();
+    let told = told.filter(|line| ![" Success", " Interrupted system call"].contains(&line.as_str()));
     lines.extend(told.map(plain).map(|line| helper::without_number(&line)));
     let mut files = Vec::new();
     for file in bed.catalog().files(job.row.id)? {

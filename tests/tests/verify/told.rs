@@ -3,12 +3,9 @@
 
 use std::path::PathBuf;
 
-use bed::{CHANCES_OF_A_CHECK, FileRow, JobResult, LStat, NAMES_AND_TIMES, leave_out};
+use bed::{COUNTS_OF_A_VERIFY, FileRow, JobResult, LStat};
 
 use crate::row::{Phase, Row};
-
-/// What depends on how far the Storage Daemon was when its connection closed.
-const OF_A_BROKEN_SESSION: [&str; 4] = ["sd: ", "report SD ", "report Non-fatal FD errors", "errors "];
 
 /// What the catalog keeps of a file. Inodes, blocks and the sizes of directories belong to the file
 /// system; that they are those of the disk, the suite of compliance shows.
@@ -57,16 +54,18 @@ pub(crate) fn sorted(lines: impl Iterator<Item = String>) -> Vec<String> {
 /// first record that can't be unpacked closes the connection to the Storage Daemon: whether that
 /// was still sending is chance.
 pub(crate) fn told(job: &JobResult, client: &str, row: &Row, phase: Phase) -> Vec<String> {
-    let mut lines = leave_out(job.plain_messages(client), &CHANCES_OF_A_CHECK);
+    let mut lines = job.plain_messages(client);
+    let is_broken_off = phase == Phase::Damaged && row.damage.ends_the_job();
+    // How far the Storage Daemon was, and whether its error is counted, is chance then.
+    let is_sure = |key: &&&str| !(is_broken_off && (key.starts_with("SD ") || **key == "Non-fatal FD errors"));
     let report = job.report();
-    let counts = report.iter().filter(|(key, _)| !NAMES_AND_TIMES.contains(&key.as_str()));
+    let counts = COUNTS_OF_A_VERIFY.iter().filter(is_sure).filter_map(|key| Some((key, report.get(*key)?)));
     lines.extend(counts.map(|(key, value)| format!("report {key}: {value}")));
     let of_job = &job.row;
     lines.push(format!("status {}", of_job.status));
-    lines.push(format!("errors {}", of_job.errors));
     lines.push(format!("files {} bytes {}", of_job.files, of_job.bytes));
-    if phase == Phase::Damaged && row.damage.ends_the_job() {
-        lines.retain(|line| !OF_A_BROKEN_SESSION.iter().any(|part| line.starts_with(part)));
+    if !is_broken_off {
+        lines.push(format!("errors {}", of_job.errors));
     }
     if row.is_compressed() {
         let without_lengths = |line: &str| line.split_once(" comp_len=").map(|(head, _)| head.to_owned());
