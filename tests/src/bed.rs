@@ -363,29 +363,24 @@ impl Bed {
         Err(BedError::Console { command: commands.join("; "), problem, answer })
     }
 
-    /// Waits until the reports of all these jobs are in the catalog.
+    /// Waits until the reports of all these jobs are in the catalog. A question to the catalog takes
+    /// the Director's lock there, so it is asked when the Director's file has them.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
-        self.wait_until_logged(jobs, "  Termination: ", |job| self.reports.has(job))
-    }
-
-    /// Waits until a message with this text in its first line is in the catalog for each of these
-    /// jobs.
-    pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
-        self.wait_until_logged(jobs, text, |job| self.reports.tell(job, text))
-    }
-
-    /// A question to the catalog takes the Director's lock there, so it is asked when the
-    /// Director's file says that the answer is good.
-    fn wait_until_logged(&self, jobs: &[u32], text: &str, is_told: impl Fn(u32) -> Result<bool>) -> Result<()> {
-        wait_for(&format!("{text:?} in the messages of {jobs:?}"), LONGEST_JOB, || {
+        wait_for(&format!("the reports of {jobs:?}"), LONGEST_JOB, || {
             let does_run = self.director.runs();
-            let told = jobs.iter().map(|job| is_told(*job)).collect::<Result<Vec<_>>>()?;
+            let told = jobs.iter().map(|job| self.reports.has(*job)).collect::<Result<Vec<_>>>()?;
             match told.iter().filter(|is_told| !**is_told).count() {
                 0 => Ok(Ok(())),
                 _ if !does_run => Err(BedError::Usage(format!("{} has ended", self.director.name))),
                 missing => Ok(Err(format!("{missing} of {} are missing", jobs.len()))),
             }
         })?;
+        self.wait_for_messages(jobs, "  Termination: ")
+    }
+
+    /// Waits until a message with this text is in the catalog for each of these jobs. The Director
+    /// writes the end of its file late.
+    pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
         let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%{text}%'");
         wait_for(&format!("{text:?} in the log of {jobs:?}"), PATIENCE, || {

@@ -82,11 +82,13 @@ impl JobResult {
     }
 }
 
-/// Whether a message of the Director is one about the File Daemon, as far as one can see.
+/// Whether a message of the Director is one about the File Daemon. Which of its connections has
+/// broken, it says in fatal errors only.
 fn is_about_the_file_daemon(text: &str) -> bool {
     let begins = |starts: &[&str]| starts.iter().any(|start| text.starts_with(start));
+    let of_a_connection = begins(&["Error: bsock.c", "Error: openssl.c", "Error: Director's connection to SD"]);
     let of_a_verify = begins(&["File: ", "New file: ", "      "]);
-    of_a_verify || begins(&["Error:", "Fatal error:", "Warning:"]) && !text.contains("Director's connection to SD")
+    of_a_verify || begins(&["Error:", "Fatal error:", "Warning:"]) && !of_a_connection
 }
 
 /// Messages of ours as the stock daemon has them, which does not escape names of files.

@@ -3,7 +3,7 @@
 //! own command `wait` looks every few seconds only.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -53,19 +53,6 @@ impl Reports {
         }
         Ok(seen.ended.get(&job).copied().unwrap_or(0))
     }
-
-    /// Whether a job has a message with this text in its first line.
-    pub(crate) fn tell(&self, job: u32, text: &str) -> Result<bool> {
-        let head = format!(" JobId {job}: ");
-        match fs::read(&self.path) {
-            Ok(messages) => {
-                let messages = String::from_utf8_lossy(&messages);
-                Ok(messages.lines().filter_map(|line| line.split_once(&head)).any(|(_, said)| said.contains(text)))
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(BedError::file("read", &self.path)(error)),
-        }
-    }
 }
 
 impl Seen {
@@ -107,15 +94,5 @@ mod tests {
         assert_eq!(seen.ended, [(7, 1)].into());
         seen.take(b"  Termination:            *** Backup Error ***\n");
         assert_eq!(seen.ended, [(7, 1), (8, 1)].into());
-    }
-
-    #[test]
-    fn a_message_is_that_of_its_job() {
-        let folder = crate::folder::Folder::new("reports").unwrap();
-        let reports = Reports::new(folder.path().join("messages"));
-        assert!(!reports.tell(7, "Start").unwrap());
-        fs::write(&reports.path, "24-Nov 11:30 bed-dir JobId 7: Start\n24-Nov 11:30 bed-dir JobId 17: End\n").unwrap();
-        assert!(reports.tell(7, "Start").unwrap() && !reports.tell(17, "Start").unwrap());
-        assert!(!reports.tell(7, "End").unwrap());
     }
 }

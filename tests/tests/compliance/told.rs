@@ -248,8 +248,13 @@ fn as_stock(records: &mut Vec<Record>, stream: i32) -> Option<String> {
 /// The counts of the report and of the catalog.
 fn counts(row: &Row, job: &JobResult) -> Vec<String> {
     let report = job.report();
-    // The rate depends on the bed's name, which is in each file's; the bytes, on the encoder.
-    let is_told = |key: &&str| *key != "Software Compression" && !(row.is_compressed() && *key == "FD Bytes Written");
+    // The rate depends on the bed's name, which is in each file's; the bytes, on the encoder. The
+    // Director counts its own messages about a Storage Daemon that has gone among the errors.
+    let is_told = |key: &&str| {
+        let depends_on_encoder = row.is_compressed() && *key == "FD Bytes Written";
+        let depends_on_storage = row.status == 'f' && *key == "Non-fatal FD errors";
+        *key != "Software Compression" && !depends_on_encoder && !depends_on_storage
+    };
     let mut counts: Vec<_> = COUNTS_OF_A_REPORT
         .into_iter()
         .filter(is_told)
@@ -261,7 +266,9 @@ fn counts(row: &Row, job: &JobResult) -> Vec<String> {
         .collect();
     let of_job = &job.row;
     counts.push(format!("status {} files {} level {}", of_job.status, of_job.files, of_job.level));
-    counts.push(format!("errors {}", of_job.errors));
+    if row.status != 'f' {
+        counts.push(format!("errors {}", of_job.errors));
+    }
     counts.push(format!("read {}", of_job.read_bytes));
     if !row.is_compressed() {
         counts.push(format!("bytes {}", of_job.bytes));
