@@ -12,7 +12,7 @@ use fd_fileset::plain_path;
 use rustix::io::Errno;
 
 use crate::names::split_path;
-use crate::root::open_without_links;
+use crate::root::{directory_below, open_without_links};
 
 /// See the module.
 pub(crate) struct Held {
@@ -40,6 +40,18 @@ impl Held {
         let real = real.into_os_string().into_vec();
         let directory = open_without_links(&real)?;
         Ok(Self { directory, last: last.to_vec(), real: plain_path(&[&real, &b"/"[..], last].concat()) })
+    }
+
+    /// Opens the directory of `below`, which may not lead over links, in the snapshot at
+    /// `mount_point`, which may. `real` is what the limits are for.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn open_below(mount_point: &[u8], below: &[u8], real: &[u8]) -> Result<Self, Errno> {
+        let (directory, last) = split_path(below);
+        let last = if last.is_empty() { b"." } else { last };
+        let directory = directory_below(mount_point, directory)?;
+        Ok(Self { directory, last: last.to_vec(), real: real.to_vec() })
     }
 
     /// Descriptor and path for a system call about what is named.

@@ -101,6 +101,21 @@ pub(crate) fn open_without_links(path: &[u8]) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// A handle of the directory at the relative path `below`, if no part of that is a link. Those in
+/// the path of `directory` are followed. An empty `below` is `directory` itself.
+pub(crate) fn directory_below(directory: &[u8], below: &[u8]) -> Result<OwnedFd, Errno> {
+    let directory = find(directory, directory.len())?;
+    if below.is_empty() {
+        return Ok(directory);
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // As above.
+        Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(directory.as_fd(), below, flags),
+        opened => opened,
+    }
+}
+
 /// The equivalent of `openat2` for kernels without it.
 fn open_step_by_step(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut parts = path.split(|byte| *byte == b'/').filter(|part| !part.is_empty());

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use rustix::io::Errno;
+
+use crate::held::Held;
 use crate::names::without_slashes;
 
 /// The snapshots of a job, for its walk. The default has none.
@@ -22,10 +25,10 @@ pub struct Snapshots {
 }
 
 impl Snapshots {
-    /// Reads `name`, and what is below it, at `path`, for instance the result of
-    /// [`path_in_snapshot`].
-    pub fn read_at(&mut self, name: &[u8], path: Vec<u8>) {
-        self.names.insert(name.to_vec(), ReadAt::new(name, path));
+    /// Reads `name`, and what is below it, at `path`, the result of [`path_in_snapshot`] for this
+    /// snapshot. `real` is the name without links on the way to it.
+    pub fn read_at(&mut self, name: &[u8], real: &[u8], snapshot: &[u8], path: Vec<u8>) {
+        self.names.insert(name.to_vec(), ReadAt::new(name, real, snapshot, path));
     }
 
     /// Walks `mount_point` after `name`, as if the FileSet had it there: in the snapshot of the
@@ -74,17 +77,28 @@ pub(crate) struct ReadAt(Option<Arc<Place>>);
 struct Place {
     /// Length of the name as it is written, without slashes at its end.
     written: usize,
+    /// The name without links on the way to it.
+    real: Vec<u8>,
     path: Vec<u8>,
+    /// Length of the snapshot's mount point in the path, with its slash.
+    mount_point: usize,
 }
 
 impl ReadAt {
-    fn new(name: &[u8], path: Vec<u8>) -> Self {
-        Self(Some(Arc::new(Place { written: without_slashes(name).len(), path })))
+    fn new(name: &[u8], real: &[u8], snapshot: &[u8], path: Vec<u8>) -> Self {
+        let (written, mount_point) = (without_slashes(name).len(), without_slashes(snapshot).len() + 1);
+        Self(Some(Arc::new(Place { written, real: real.to_vec(), path, mount_point })))
     }
 
-    /// Whether that is where they are named.
-    pub(crate) const fn is_the_name(&self) -> bool {
-        self.0.is_none()
+    /// Holds the directory of this name of the FileSet. In a snapshot the way may lead over a link
+    /// where there was none when the name was looked up.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(crate) fn hold(&self, name: &[u8]) -> Result<Held, Errno> {
+        let Some(place) = &self.0 else { return Held::open(name) };
+        let (mount_point, below) = place.path.split_at_checked(place.mount_point).ok_or(Errno::NOENT)?;
+        Held::open_below(mount_point, below, &place.real)
     }
 
     /// The path of `path`, which is the name or below it, for system calls.
@@ -119,7 +133,7 @@ mod tests {
     #[test]
     fn what_is_below_a_name_is_read_below_its_path() {
         let mut snapshots = Snapshots::default();
-        snapshots.read_at(b"/data//", b"/snap/".to_vec());
+        snapshots.read_at(b"/data//", b"/data", b"/snap", b"/snap/".to_vec());
         let reader = snapshots.reader(b"/data//");
         assert_eq!(&*reader.of(b"/data"), b"/snap/");
         assert_eq!(&*reader.of(b"/data/"), b"/snap/");
@@ -130,7 +144,7 @@ mod tests {
     #[test]
     fn a_directory_is_hidden_by_its_name_and_by_where_it_is_read() {
         let mut snapshots = Snapshots::default();
-        snapshots.read_at(b"/link", b"/snap/".to_vec());
+        snapshots.read_at(b"/link", b"/data", b"/snap", b"/snap/".to_vec());
         snapshots.hide(b"/data/.snapshots/");
         snapshots.hide(b"/snap/.snapshots");
         let here = ReadAt::default();

@@ -19,7 +19,6 @@ use fd_fileset::{FileSet, Include};
 use crate::ahead::{Ahead, Calls, Kernel};
 use crate::directory::Scratch;
 use crate::event::{Flow, FoundCommand, WalkEvent};
-use crate::held::Held;
 use crate::limits::RealTop;
 use crate::links::LinkTable;
 use crate::names::without_slashes;
@@ -99,8 +98,7 @@ impl<'w> Walker<'w> {
         let mut path = name.to_vec();
         let read_at = self.judge.settings.snapshots.reader(name);
         let limits = &self.judge.settings.limits;
-        // A snapshot is read at another path than the one that the limits are for.
-        let held = (!limits.are_none() && read_at.is_the_name()).then(|| Held::open(name));
+        let held = (!limits.are_none()).then(|| read_at.hold(name));
         self.judge.real_top = match &held {
             Some(Ok(held)) => RealTop::new(name, &held.real),
             _ => limits.real_top(name),

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
 use fd_records::Stat;
-use fd_walk::{Flow, Snapshots, WalkEvent, WalkSettings, path_in_snapshot, walk};
+use fd_walk::{DirectoryLimits, Flow, Snapshots, WalkEvent, WalkSettings, path_in_snapshot, walk};
 
 use crate::tree::{Host, Tree};
 
@@ -16,7 +16,7 @@ fn settings(tree: &Tree, names: &[&str]) -> (WalkSettings, Snapshots) {
     for name in names {
         let name = tree.with_root(name).into_bytes();
         let path = path_in_snapshot(&name, &at("live"), &at("snap")).expect("below it");
-        snapshots.read_at(&name, path);
+        snapshots.read_at(&name, &name, &at("snap"), path);
     }
     (WalkSettings { snapshots: Arc::new(snapshots.clone()), ..WalkSettings::default() }, snapshots)
 }
@@ -76,6 +76,41 @@ fn the_directory_of_snapshots_stays_out_and_file_systems_below_are_walked_after_
     assert_eq!(inside, ["/t/live/f", "/t/live/m/"]);
     assert_eq!(found[2..], ["/t/live/", "/t/live/m/g", "/t/live/m/", "/t/live/x"]);
     assert_eq!(summary.entries, 6);
+}
+
+/// A restore of the same Director may put a link there before the snapshot is made, and take it
+/// away before the limits are checked.
+#[test]
+fn a_link_in_a_snapshot_does_not_lead_out_of_the_limits() {
+    let tree = Tree::new(&["live/ok/a/f", "live/ok/d/f", "secret/f", "snap/ok/d/f", "snap/secret"]);
+    symlink(tree.path("secret"), tree.path("snap/ok/a")).expect("a link");
+    symlink(tree.path("snap"), tree.path("mounted")).expect("a link");
+    let (mut settings, mut snapshots) = settings(&tree, &["/t/live/ok/a/f", "/t/live/ok/d/f", "/t/live/ok/d"]);
+    settings.limits = DirectoryLimits::new(&[tree.with_root("/t/live/ok").into_bytes()], &[]);
+    let names = ["I", "F /t/live/ok/a/f", "F /t/live/ok/d/f", "F /t/live/ok/d"];
+    let (found, _) = tree.walk(&names, &settings, &Host::default());
+    let refused = "[!NotSaved      Could not stat \"/t/live/ok/a/f\": ERR=Too many levels of symbolic links]";
+    let own = ["/t/live/ok/d/f", "/t/live/ok/d/f", "/t/live/ok/d/"];
+    assert_eq!(found, [&[refused], &own[..]].concat());
+    // Links on the way to the snapshot are the helper's.
+    let name = tree.with_root("/t/live/ok/d/f");
+    let at = tree.with_root("/t/mounted");
+    snapshots.read_at(name.as_bytes(), name.as_bytes(), at.as_bytes(), format!("{at}/ok/d/f").into_bytes());
+    settings.snapshots = Arc::new(snapshots);
+    let (found, _) = tree.walk(&["I", "F /t/live/ok/d/f"], &settings, &Host::default());
+    assert_eq!(found, ["/t/live/ok/d/f"]);
+    // What the limits are for is the path that the name had when its place was chosen.
+    let mut snapshots = Snapshots::default();
+    let path = tree.with_root("/t/snap/ok/d/f").into_bytes();
+    snapshots.read_at(
+        name.as_bytes(),
+        tree.with_root("/t/secret/f").as_bytes(),
+        tree.with_root("/t/snap").as_bytes(),
+        path,
+    );
+    settings.snapshots = Arc::new(snapshots);
+    let (found, _) = tree.walk(&["I", "F /t/live/ok/d/f"], &settings, &Host::default());
+    assert_eq!(found, [""; 0]);
 }
 
 #[test]

@@ -164,7 +164,7 @@ pub(super) fn readings(
             if path.is_none() {
                 without_place(&region.path, main);
             }
-            path
+            Some((snapshot, path?))
         });
         let around = region.around.and_then(|at| is_snapshot.get(at)).copied();
         // A walk over the snapshot around it finds an empty directory there; one over the file
@@ -177,8 +177,8 @@ pub(super) fn readings(
             below.push(region);
         }
         is_snapshot.push(found.is_some());
-        if let Some(path) = found {
-            snapshots.read_at(&region.path, path);
+        if let Some((snapshot, path)) = found {
+            snapshots.read_at(&region.path, &region.real, snapshot, path);
         }
     }
     // In the stock daemon's order.
@@ -203,14 +203,9 @@ pub(super) fn hide(snapshots: &mut Snapshots, directories: &[Vec<u8>], table: &M
     }
 }
 
-/// The path of a region in the snapshot of its file system.
+/// The path of a region in the snapshot of its file system. Its links and dots are those of this
+/// host: in the snapshot they could lead out of it.
 fn place(region: &Region, mount: &Mount, main: &Mount, snapshot: &[u8]) -> Option<Vec<u8>> {
-    // As the operator wrote it, if that is a path of the mount, so that a link is read as one.
-    if mount == main
-        && let Some(path) = path_in_snapshot(&region.path, &main.point, snapshot)
-    {
-        return Some(path);
-    }
     // A file may be mounted, too: it has no slash behind it.
     let inside = path_in_snapshot(&region.real, &mount.point, &mount.root)?;
     let inside = if mount.root == b"/" { &inside } else { without_slashes(&inside) };

@@ -66,10 +66,12 @@ fn read(
     (lost, snapshots)
 }
 
-fn expected(read: &[(&str, &str)], below: &[(&str, &[&str])], hidden: &[&str]) -> Snapshots {
+/// Names are read in a snapshot at a path of it: `(name, real, snapshot, below)`.
+fn expected(read: &[[&str; 4]], below: &[(&str, &[&str])], hidden: &[&str]) -> Snapshots {
     let mut snapshots = Snapshots::default();
-    for (name, path) in read {
-        snapshots.read_at(name.as_bytes(), path.as_bytes().to_vec());
+    for [name, real, snapshot, below] in read {
+        let path = format!("{snapshot}/{below}").into_bytes();
+        snapshots.read_at(name.as_bytes(), real.as_bytes(), snapshot.as_bytes(), path);
     }
     for (name, mounts) in below {
         for mount in *mounts {
@@ -88,7 +90,10 @@ fn a_name_is_read_in_the_snapshot_of_its_own_file_system() {
     let names = ["I", "F /data/d", "F /data/sub/x", "F /etc", "F /data/"];
     let (lost, found) = read(&names, &table, &[(2, "/snap/j")], &[]);
     assert!(lost.is_empty());
-    assert_eq!(found, expected(&[("/data/d", "/snap/j/d"), ("/data/", "/snap/j/")], &[], &[]));
+    assert_eq!(
+        found,
+        expected(&[["/data/d", "/data/d", "/snap/j", "d"], ["/data/", "/data", "/snap/j", ""]], &[], &[])
+    );
 }
 
 #[test]
@@ -99,9 +104,12 @@ fn mounts_below_a_name_are_walked_after_it_if_the_walk_would_enter_them() {
     let (_, found) = read(&lines("O f"), &table, &mounted, &[]);
     // `/d/s` is read as it is now, and would be entered, but not the mount in it.
     let below: [(&str, &[&str]); 1] = [("/d", &["/d/s/deep", "/d/s"])];
-    assert_eq!(found, expected(&[("/d", "/snap/"), ("/d/s/deep", "/deep/")], &below, &["/d/s/deep"]));
+    assert_eq!(
+        found,
+        expected(&[["/d", "/d", "/snap", ""], ["/d/s/deep", "/d/s/deep", "/deep", ""]], &below, &["/d/s/deep"])
+    );
     let (_, found) = read(&lines("O M"), &table, &mounted, &[]);
-    assert_eq!(found, expected(&[("/d", "/snap/")], &[], &[]), "one file system");
+    assert_eq!(found, expected(&[["/d", "/d", "/snap", ""]], &[], &[]), "one file system");
 }
 
 #[test]
@@ -110,7 +118,11 @@ fn a_directory_that_is_mounted_once_more_is_read_in_the_snapshot_too() {
     let names = ["I", "O M", "N", "F /bound/x", "F /data"];
     let (lost, found) = read(&names, &table, &[(2, "/snap")], &[]);
     assert!(lost.is_empty());
-    let places = [("/bound/x", "/snap/d/x"), ("/data", "/snap/"), ("/data/again", "/snap/d/e")];
+    let places = [
+        ["/bound/x", "/bound/x", "/snap", "d/x"],
+        ["/data", "/data", "/snap", ""],
+        ["/data/again", "/data/again", "/snap", "d/e"],
+    ];
     assert_eq!(found, expected(&places, &[("/data", &["/data/again"])], &[]));
 }
 
@@ -118,15 +130,24 @@ fn a_directory_that_is_mounted_once_more_is_read_in_the_snapshot_too() {
 fn a_name_that_leads_over_a_link_is_read_in_the_snapshot() {
     let table = table(&["1 / /", "2 /data /", "3 /data/d/s /"]);
     let (_, found) = read(&["I", "O f", "N", "F /link/d"], &table, &[(2, "/snap"), (3, "/s")], &[("/link", "/data")]);
-    let places = [("/link/d", "/snap/d"), ("/link/d/s", "/s/")];
+    let places = [["/link/d", "/data/d", "/snap", "d"], ["/link/d/s", "/data/d/s", "/s", ""]];
     assert_eq!(found, expected(&places, &[("/link/d", &["/link/d/s"])], &[]));
+}
+
+#[test]
+fn links_and_dots_of_a_name_are_those_of_this_host() {
+    let table = table(&["1 / /", "2 /data /"]);
+    let real = [("/data/a/../../etc", "/etc"), ("/data/link", "/data/d")];
+    let (_, found) = read(&["I", "F /data/a/../../etc/f", "F /data/link/f"], &table, &[(1, "/r"), (2, "/snap")], &real);
+    let places = [["/data/a/../../etc/f", "/etc/f", "/r", "etc/f"], ["/data/link/f", "/data/d/f", "/snap", "d/f"]];
+    assert_eq!(found, expected(&places, &[], &[]));
 }
 
 #[test]
 fn a_part_that_the_snapshot_does_not_show_is_told() {
     let table = table(&["1 / /", "2 /a /one", "2 /b /second"]);
     let (lost, found) = read(&["I", "F /a", "F /b/f"], &table, &[(2, "/snap")], &[]);
-    assert_eq!((lost, found), (vec!["/b/f".to_owned()], expected(&[("/a", "/snap/")], &[], &[])));
+    assert_eq!((lost, found), (vec!["/b/f".to_owned()], expected(&[["/a", "/a", "/snap", ""]], &[], &[])));
 }
 
 #[test]
