@@ -28,6 +28,11 @@ pub struct MetadataWriter {
     kernel_form: Vec<u8>,
 }
 
+/// What XFS calls the ACLs of an object among its attributes, with numbers in the place of names.
+/// Set behind the ACL, it would give other users what those of that name had. No backup has it
+/// without the ACL.
+const ACLS_OF_XFS: [&[u8]; 2] = [b"trusted.SGI_ACL_FILE", b"trusted.SGI_ACL_DEFAULT"];
+
 /// What a record contains, for the calls of this system.
 enum Form {
     /// The ACL that the kernel calls this.
@@ -213,6 +218,9 @@ fn reduce_mode(target: &Target<'_>, path: &[u8], acl: &Acl, warnings: &mut Warni
 fn set_xattrs(target: &Target<'_>, path: &[u8], record: &[u8], warnings: &mut Warnings<'_>) {
     let mut attributes = xattr::entries(record);
     for attribute in attributes.by_ref() {
+        if ACLS_OF_XFS.contains(&attribute.name) {
+            continue;
+        }
         match target.set_xattr(attribute.name, attribute.value) {
             Ok(()) => {}
             Err(Errno::ENOTSUP) => {

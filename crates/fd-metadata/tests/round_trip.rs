@@ -311,6 +311,23 @@ fn an_attribute_that_fails_costs_only_itself() {
 }
 
 #[test]
+fn what_xfs_calls_an_acl_is_never_set_behind_the_acl() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    fs::write(folder.path("f"), b"").unwrap();
+    // Version, and an entry for the user 12345 that may do everything.
+    let value = [&1_u32.to_be_bytes()[..], &2_u32.to_be_bytes(), &12_345_u32.to_be_bytes(), &[0, 7, 0, 0]].concat();
+    let mut record = Vec::new();
+    fd_records::xattr::push(&mut record, b"trusted.SGI_ACL_FILE", &value);
+    fd_records::xattr::push(&mut record, b"trusted.SGI_ACL_DEFAULT", &value);
+    fd_records::xattr::push(&mut record, b"user.after", b"1");
+    let mut writer = MetadataWriter::new();
+    assert_eq!(writer.apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record), NONE);
+    let found = read(&folder.path("f"), FileType::Regular, BOTH).xattrs;
+    let names: Vec<_> = fd_records::xattr::entries(&found).map(|attribute| attribute.name).collect();
+    assert_eq!(names, [b"user.after"]);
+}
+
+#[test]
 fn the_warnings_of_one_record_are_bounded() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
     fs::write(folder.path("f"), b"").unwrap();
