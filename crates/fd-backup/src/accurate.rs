@@ -20,6 +20,8 @@ use criteria::Times;
 use list::{List, RecordId};
 use order::TableOrder;
 
+use crate::manners::memory::ListMemory;
+
 /// The kind of job that the list is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AccurateLevel {
@@ -34,6 +36,8 @@ pub struct AccurateList {
     level: AccurateLevel,
     announced: u64,
     state: Mutex<State>,
+    /// `None`: as much as it needs.
+    memory: Option<ListMemory>,
 }
 
 /// The catalog's record of a file.
@@ -74,21 +78,35 @@ impl AccurateList {
                 all.union(criteria::fields(letters_of(level, include.top_level())))
             })
         };
-        Self { level, announced, state: Mutex::new(State { list: List::new(fields), space_saved: 0 }) }
+        let state = Mutex::new(State { list: List::new(fields), space_saved: 0 });
+        Self { level, announced, state, memory: None }
     }
 
     /// An empty list for a Verify job, which compares sizes and digests only.
     pub fn for_verify(announced: u64) -> Self {
         let level = AccurateLevel { full: false, rerun: false };
-        Self { level, announced, state: Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0 }) }
+        let state = Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0 });
+        Self { level, announced, state, memory: None }
+    }
+
+    /// The list takes its memory from there.
+    #[must_use]
+    pub fn within(self, memory: ListMemory) -> Self {
+        Self { memory: Some(memory), ..self }
     }
 
     /// Adds a message of the Director. A message without a file name, or with attributes that can't
-    /// be decoded, is ignored: the file counts as new then.
-    pub fn add(&mut self, message: &[u8]) {
-        if let Some(entry) = AccurateEntry::parse(message) {
-            let _held = self.state.get_mut().list.push(&entry);
-        }
+    /// be decoded, is ignored: the file counts as new then. `false`: there is no memory for more.
+    pub fn add(&mut self, message: &[u8]) -> bool {
+        let Some(entry) = AccurateEntry::parse(message) else { return true };
+        let list = &mut self.state.get_mut().list;
+        let _held = list.push(&entry);
+        self.memory.as_mut().is_none_or(|memory| memory.lets_have(list.memory()))
+    }
+
+    /// Number of files that were added.
+    pub fn count(&self) -> usize {
+        self.state.lock().list.len()
     }
 
     /// To be called after the Director's last message.

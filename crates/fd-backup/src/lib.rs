@@ -40,6 +40,6 @@ pub use jobs::estimate::{EstimatePlan, EstimateTotals, estimate};
 pub use jobs::verify_disk::{VerifyDiskError, VerifyPlan, verify_disk};
 pub use manners::budget::Manners;
 pub use manners::courtesy::Courtesy;
-pub use manners::memory::{MemoryBudget, MemoryShare};
+pub use manners::memory::{ListMemory, MemoryBudget, MemoryShare};
 pub use shared::changes::LateIncludes;
 pub use shared::plan::{BackupError, BackupPlan, FrameSink, SinkError};

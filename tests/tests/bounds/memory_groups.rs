@@ -1,11 +1,12 @@
 //! Daemons in a control group with little memory, as in a container: jobs at the same time share
-//! what is there, and none is ended by the kernel.
+//! what is there, a list that does not fit fails its job, and the kernel ends none.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 use std::fs;
 use std::path::PathBuf;
 
+use bed::peer::{EOD, Frame, director_session, packet};
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result};
 
 /// A control group of version 1 with a limit of memory, which goes with the value.
@@ -19,6 +20,12 @@ impl Group {
         let group = Self(folder);
         fs::write(group.0.join("memory.limit_in_bytes"), limit.to_string()).ok()?;
         Some(group)
+    }
+
+    /// Has a daemon enter it.
+    fn wrapper(&self) -> Vec<String> {
+        let enter = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", self.0.display());
+        ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec()
     }
 
     /// How many processes the kernel has ended for want of memory.
@@ -43,8 +50,7 @@ fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()>
             return skip::test("no memory controller of version 1 here");
         };
         let mut client = ClientOptions::new(Fd::under_test()?).named("test").with_workers(8);
-        let enter = format!("echo $$ >{}/cgroup.procs && exec \"$@\"", group.0.display());
-        client.wrapper = ["sh", "-c", &enter, "sh"].map(str::to_owned).to_vec();
+        client.wrapper = group.wrapper();
         let mut options = BedOptions::new("memory-group", [client])?;
         let source = options.source()?;
         // Of all sizes that are read in another way, compressed by several threads.
@@ -65,5 +71,47 @@ fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()>
         assert_eq!(group.killed(), 0, "{jobs} jobs in {mebibytes} MiB");
         drop(bed);
     }
+    Ok(())
+}
+
+/// The stock daemon takes 187 bytes a file, until the kernel ends it with all its jobs.
+#[test]
+fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let Some(group) = Group::new("ferrofd-list", 64 << 20) else {
+        return skip::test("no memory controller of version 1 here");
+    };
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    client.wrapper = group.wrapper();
+    let mut options = BedOptions::new("memory-of-lists", [client])?;
+    options.tls_psk = false;
+    let mut bed = Bed::start(options)?;
+    let mut peer = director_session(bed.client("test")?.port(), 7)?;
+    peer.send(b"level = full  mtime_only=0 \n")?;
+    peer.expect("2000 OK level\n")?;
+    let lines: [&[u8]; 3] = [b"fileset vss=1\n", b"I\n", b"F /no/such/name"];
+    peer.send_bytes(&lines.map(packet).concat())?;
+    peer.signal(EOD)?;
+    peer.expect("2000 OK include\n")?;
+    peer.send(b"accurate files=2000000\n")?;
+    let lstat = "P0A EAI IGk B Po Po A Gh BAA I BeLkZb BeLkZc BeLkZd A A C";
+    for some in 0..2000 {
+        let entry = |number| packet(format!("/d/{some}/{number:040}\0{lstat}\0\x000").as_bytes());
+        peer.send_bytes(&(0..1000).flat_map(entry).collect::<Vec<_>>())?;
+    }
+    peer.signal(EOD)?;
+    let said = loop {
+        match peer.receive()? {
+            Frame::Data(text) if text.starts_with(b"Jmsg ") => break String::from_utf8_lossy(&text).into_owned(),
+            Frame::Closed => panic!("no message says why the job has failed"),
+            _ => {}
+        }
+    };
+    assert!(said.contains("The accurate list has more than "), "{said}");
+    drop(peer);
+    assert!(bed.console(&["status client=test-fd"])?.contains("Daemon started"));
+    assert_eq!(group.killed(), 0);
     Ok(())
 }

@@ -41,14 +41,21 @@ impl Conversation<'_> {
             let level = AccurateLevel { full, rerun: self.asked.level.flags.rerunning };
             AccurateList::new(level, announced, &self.fileset_outline())
         };
+        list = list.within(self.daemon.jobs.memory.list());
         self.channel.expect_many(announced >= MANY);
         let received = self.receive_accurate_list(&mut list);
         self.channel.expect_many(false);
-        if let Err(error) = received {
-            tracing::debug!(%error, "the accurate list broke off");
-            return Flow::End;
+        match received {
+            Ok(true) => list.complete(),
+            Ok(false) => {
+                self.say(MessageType::Fatal, &texts::list_too_large(list.count()));
+                return Flow::End;
+            }
+            Err(error) => {
+                tracing::debug!(%error, "the accurate list broke off");
+                return Flow::End;
+            }
         }
-        list.complete();
         self.asked.accurate = Some(Arc::new(list));
         Flow::GoOn
     }
@@ -58,12 +65,14 @@ impl Conversation<'_> {
         self.asked.fileset.open().map(|open| open.draft.outline()).unwrap_or_default()
     }
 
-    fn receive_accurate_list(&mut self, list: &mut AccurateList) -> Result<(), ChannelError> {
+    /// `false`: there was no memory for all of it. The Director listens only when it has sent all.
+    fn receive_accurate_list(&mut self, list: &mut AccurateList) -> Result<bool, ChannelError> {
+        let mut fits = true;
         loop {
             match self.channel.recv(IDLE_LIMIT)? {
-                Received::Data(message) => list.add(message),
-                Received::Empty => {}
-                Received::Signal(_) => return Ok(()),
+                Received::Data(message) if fits => fits = list.add(message),
+                Received::Data(_) | Received::Empty => {}
+                Received::Signal(_) => return Ok(fits),
             }
         }
     }

@@ -115,7 +115,6 @@ impl Classes {
     }
 
     /// Bytes of memory in use.
-    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.classes.len() * (2 * size_of::<Class>() + 8)
     }

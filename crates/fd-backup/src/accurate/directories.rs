@@ -86,7 +86,6 @@ impl Directories {
     }
 
     /// Bytes of memory in use.
-    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.nodes.nodes.len() * size_of::<Node>() + self.nodes.names.len() + self.ids.allocation_size()
     }

@@ -19,7 +19,6 @@ impl Index {
         Self { tags: vec![0; len], places: vec![0; len] }
     }
 
-    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.places.len() * 5
     }

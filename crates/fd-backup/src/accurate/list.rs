@@ -156,7 +156,6 @@ impl List {
     }
 
     /// Bytes of memory in use.
-    #[cfg(test)]
     pub(super) fn memory(&self) -> usize {
         self.records.len()
             + self.directories.memory()

@@ -13,7 +13,7 @@ use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use super::protect::protection;
 use super::support::{Bed, Outcome, fileset, hex};
-use crate::{AccurateLevel, AccurateList};
+use crate::{AccurateLevel, AccurateList, MemoryBudget};
 
 pub(super) const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
 const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
@@ -314,6 +314,21 @@ fn a_full_job_on_a_base_makes_no_updates() {
         let (bed, outcome) = accurate.run();
         assert_eq!(outcome.streams(&bed.name("d/a")), [1, 2, 3], "{level:?}");
     }
+}
+
+#[test]
+fn a_list_takes_no_more_than_the_memory_for_lists() {
+    let budget = MemoryBudget::of(8 << 20);
+    let list = || AccurateList::for_verify(0).within(budget.list());
+    let fill = |list: &mut AccurateList| {
+        (0..1_000_000).find(|number| !list.add(&listed(&format!("/d/{number:07}"), Stat::default(), "", 0))).unwrap()
+    };
+    let mut first = list();
+    let held = fill(&mut first);
+    assert!((100_000..400_000).contains(&held), "{held} files in 4 MiB");
+    assert_eq!(fill(&mut list()), 0, "the first one has all of it");
+    drop(first);
+    assert_eq!(fill(&mut list()), held);
 }
 
 /// If the first name is gone or is another file now, the link is sent as a file.
