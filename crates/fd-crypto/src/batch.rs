@@ -104,6 +104,12 @@ impl<T> DigestBatch<T> {
         self.kept.truncate(self.begun);
     }
 
+    /// The bytes of the present message that are kept: all of them, unless it is longer than
+    /// 512 KiB.
+    pub fn present(&self) -> &[u8] {
+        self.kept.get(self.begun..).unwrap_or_default()
+    }
+
     /// Whether a digest of this kind can be computed for the present message: not if it is longer
     /// than 512 KiB and was begun with other kinds.
     pub const fn can_make(&self, kind: DigestKind) -> bool {

@@ -124,21 +124,12 @@ impl FileSet {
         Verdict { accepted: !excluded, options }
     }
 
-    /// The digests of files: `None` where there is none. Empty if the FileSet names no files.
-    pub fn digests_of_files(&self) -> impl Iterator<Item = Option<DigestKind>> {
-        self.includes.iter().filter(|include| !include.names.is_empty()).flat_map(|include| {
+    /// The digests of what is saved: `None` where there is none. Empty if nothing is.
+    pub fn digests(&self) -> impl Iterator<Item = Option<DigestKind>> {
+        let saves = |include: &&Include| !include.names.is_empty() || !include.plugins.is_empty();
+        self.includes.iter().filter(saves).flat_map(|include| {
             let blocks = include.options.iter().map(|(_, effective)| effective.digest);
             [include.top_level.digest].into_iter().chain(blocks)
-        })
-    }
-
-    /// The digests of what plugins save: `None` where there is none. Empty if the FileSet names no
-    /// plugin.
-    pub fn digests_of_plugins(&self) -> impl Iterator<Item = Option<DigestKind>> {
-        self.includes.iter().flat_map(|include| {
-            let of_commands = (!include.plugins.is_empty()).then_some(include.top_level.digest);
-            let blocks = include.options.iter().filter(|(_, effective)| effective.plugin.is_some());
-            of_commands.into_iter().chain(blocks.map(|(_, effective)| effective.digest))
         })
     }
 

@@ -34,7 +34,7 @@ pub use text::digest_text;
 pub use text::names::{Identities, Names};
 pub use vocabulary::cipher::ContentCipher;
 pub use vocabulary::compression::{Compression, CompressionHeader, Packing};
-pub use vocabulary::digest::{DigestKind, DigestValue, Guess};
+pub use vocabulary::digest::{DigestKind, DigestValue};
 pub use vocabulary::file_type::FileType;
 pub use vocabulary::replace::Replace;
 pub use vocabulary::stream::{DataLayout, MetadataKind, Stream, StreamClass};

@@ -3,9 +3,8 @@
 mod check;
 mod checked;
 mod expected;
-mod long;
-mod small;
-mod streamed;
+mod read_back;
+mod taken;
 
 pub(crate) use check::{Answer, DigestCheck, may_be_read_back};
 pub(crate) use checked::{Checked, Finding, Recorded, Ticket};

@@ -38,10 +38,8 @@ pub struct RestorePlan {
     pub replace: Replace,
     /// Whether the data is compared with the digests on the volume. The stock daemon does not.
     pub check_digests: bool,
-    /// The kinds of which the first digest of a file may be, if that is known. It follows the data.
-    pub file_digests: Option<DigestSet>,
-    /// The same for a plugin's data, which can't be read again.
-    pub plugin_digests: Option<DigestSet>,
+    /// The kinds of which the first digest may be, if that is known. It follows the data.
+    pub digests: Option<DigestSet>,
     /// The keys of the PKI directives. With them signatures are checked.
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.

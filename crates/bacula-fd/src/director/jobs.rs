@@ -70,8 +70,7 @@ impl Conversation<'_> {
             let prepare = |plan: &mut BackupPlan| {
                 events.tell(job, outbox, fileset.open_mut(), &Event::StartBackupJob);
                 plan.fileset = fileset.complete();
-                daemon.jobs.file_digests.note(plan.fileset.digests_of_files());
-                daemon.jobs.plugin_digests.note(plan.fileset.digests_of_plugins());
+                daemon.jobs.digests.note(plan.fileset.digests());
                 daemon.own_files.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
                 let snapshots = snapshots.as_ref().map(open).transpose()?;
@@ -117,8 +116,7 @@ impl Conversation<'_> {
         plan.plugins = self.plugin_access();
         plan.check_digests = self.daemon.settings.restore.check_digests;
         plan.writing_depth = self.daemon.settings.job.depth.into();
-        plan.file_digests = self.daemon.jobs.file_digests.kinds();
-        plan.plugin_digests = self.daemon.jobs.plugin_digests.kinds();
+        plan.digests = self.daemon.jobs.digests.kinds();
         self.tell_facts(|told| {
             match place {
                 Where::Folder(folder) => told.place = Some(folder.clone()),

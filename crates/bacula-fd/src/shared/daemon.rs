@@ -69,10 +69,8 @@ pub(crate) struct ForJobs {
     pub default_bandwidth: Bandwidth,
     /// How data is encrypted and signed; `None` if PKI is off.
     pub protection: Option<Arc<Protection>>,
-    /// Which digests files have.
-    pub file_digests: WantedDigests,
-    /// Which digests the data of plugins has.
-    pub plugin_digests: WantedDigests,
+    /// Which digests files and the data of plugins have.
+    pub digests: WantedDigests,
 }
 
 impl ForJobs {
@@ -87,8 +85,7 @@ impl ForJobs {
             memory: MemoryBudget::of(fd_os::memory_limit::memory()),
             default_bandwidth: Bandwidth::new(max_bandwidth),
             protection: protection.map(Arc::new),
-            file_digests: WantedDigests::default(),
-            plugin_digests: WantedDigests::default(),
+            digests: WantedDigests::default(),
         }
     }
 }

@@ -10,19 +10,7 @@ struct Facts {
     option_bit: u32,
     verify_letter: u8,
     directive: Option<&'static str>,
-    guess: Guess,
-}
-
-/// Of which data a digest is made while no record has told the kind, and the data can't be read
-/// again: a restore sees the record of a digest only behind the data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Guess {
-    /// Of files and of a plugin's data: most backups have it, or it costs little.
-    Everything,
-    /// Of a plugin's data, of which no other kind can be made later.
-    PluginData,
-    /// Of none: it is rare, and costs much.
-    Nothing,
+    is_guessed: bool,
 }
 
 /// Makes the type, the list of its values and the table of their facts from one row for each kind.
@@ -53,37 +41,37 @@ digest_kinds! {
     /// MD5.
     Md5 {
         name: "MD5", len: 16, option: "M", option_bit: 1, verify_letter: b'5',
-        directive: Some("md5"), guess: Guess::Everything,
+        directive: Some("md5"), is_guessed: true,
     }
     /// SHA-1.
     Sha1 {
         name: "SHA1", len: 20, option: "S1", option_bit: 9, verify_letter: b'1',
-        directive: Some("sha1"), guess: Guess::PluginData,
+        directive: Some("sha1"), is_guessed: true,
     }
     /// SHA-256.
     Sha256 {
         name: "SHA256", len: 32, option: "S2", option_bit: 19, verify_letter: b'2',
-        directive: Some("sha256"), guess: Guess::PluginData,
+        directive: Some("sha256"), is_guessed: true,
     }
     /// SHA-512.
     Sha512 {
         name: "SHA512", len: 64, option: "S3", option_bit: 20, verify_letter: b'3',
-        directive: None, guess: Guess::Nothing,
+        directive: None, is_guessed: false,
     }
     /// XXH64 with seed 0.
     Xxh64 {
         name: "XXHASH64", len: 8, option: "S5", option_bit: 32, verify_letter: b'6',
-        directive: Some("xxhash64"), guess: Guess::Everything,
+        directive: Some("xxhash64"), is_guessed: true,
     }
     /// XXH3 with 64 bits.
     Xxh3_64 {
         name: "XXH3_64", len: 8, option: "S6", option_bit: 33, verify_letter: b'7',
-        directive: None, guess: Guess::Everything,
+        directive: None, is_guessed: true,
     }
     /// XXH3 with 128 bits.
     Xxh3_128 {
         name: "XXH3_128", len: 16, option: "S7", option_bit: 34, verify_letter: b'8',
-        directive: Some("xxh3_128"), guess: Guess::Everything,
+        directive: Some("xxh3_128"), is_guessed: true,
     }
 }
 
@@ -126,9 +114,11 @@ impl DigestKind {
         self.facts().directive
     }
 
-    /// Of which data it is made while no record has told the kind.
-    pub const fn guess(self) -> Guess {
-        self.facts().guess
+    /// Whether a restore makes it while no record has told the kind and the data can't be read
+    /// again: the record of a digest is only behind the data. Not a kind that is rare and costs
+    /// much.
+    pub const fn is_guessed(self) -> bool {
+        self.facts().is_guessed
     }
 }
 

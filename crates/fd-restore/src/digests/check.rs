@@ -1,10 +1,10 @@
 //! The digest of the current file: how it is made, and of which kind it is.
 //!
 //! The stock daemon ignores digest records; here the data is compared with them. The record follows
-//! the data, so its kind is known in time only from the files before. What there is of the data
-//! then decides: of a small file the bytes are kept, a long one is read back, and what is neither
-//! is digested while it comes. Digests of the first two are made later, of many files together. A
-//! file whose signature is checked needs no digest record: the signature is over the same data.
+//! the data, so its kind is known in time only from the files before. There are two ways: the data
+//! is taken while it comes (`taken`), or the file is read back (`read_back`), which costs less
+//! where several can be digested together. A file whose signature is checked needs no digest
+//! record: the signature is over the same data.
 //!
 //! The kind of the first one is guessed, and a file for which the guess was wrong is read again.
 //! Where it can't be, all likely kinds are made. A job without digests soon stops preparing for
@@ -13,13 +13,12 @@
 use fd_crypto::processor::Processor;
 use fd_crypto::{DigestSet, Digester};
 use fd_messages::CancelToken;
-use fd_records::{DigestKind, DigestValue};
+use fd_records::DigestKind;
 
 use super::checked::{Checked, Finding, Recorded, Ticket};
-use super::expected::{Expected, SMALL, Taker};
-use super::long::LongFiles;
-use super::small::SmallFiles;
-use super::streamed::StreamedDigests;
+use super::expected::Expected;
+use super::read_back::LongFiles;
+use super::taken::{SMALL, TakenData};
 use crate::output_file::OutputFile;
 
 /// The largest file that is read back together with others, by the size in its attributes. A group
@@ -41,12 +40,10 @@ enum Basis {
     Nothing,
     /// No digest is expected. If there is one, the file is read again.
     Unprepared,
-    /// Its bytes, which are kept.
-    Kept,
-    /// The file itself, which is read back.
-    Left,
     /// The data while it comes.
-    Streamed,
+    Taken,
+    /// The file itself, which is read back.
+    ReadBack,
 }
 
 /// When the outcome for a file is known.
@@ -63,8 +60,6 @@ pub(crate) struct DigestCheck {
     /// Whether digest records are compared.
     records_count: bool,
     expected: Expected,
-    /// What takes the data of the current file.
-    taker: Taker,
     basis: Basis,
     /// Bytes of the current file.
     length: u64,
@@ -73,27 +68,29 @@ pub(crate) struct DigestCheck {
     is_readable: bool,
     /// The next ticket.
     next: Ticket,
-    small: SmallFiles,
+    taken: TakenData,
     long: LongFiles,
-    streamed: StreamedDigests,
     cancel: CancelToken,
 }
 
 impl DigestCheck {
-    /// With `records_count`, digest records are compared; with `signatures_count`, there will be
-    /// signatures.
-    pub(crate) fn new(records_count: bool, signatures_count: bool, processor: Processor) -> Self {
+    /// With `records_count`, digest records are compared, the first of which is of one of the kinds
+    /// of `first`, if that is known; with `signatures_count`, there will be signatures.
+    pub(crate) fn new(
+        records_count: bool,
+        first: Option<DigestSet>,
+        signatures_count: bool,
+        processor: Processor,
+    ) -> Self {
         Self {
             records_count,
-            expected: Expected::new(signatures_count),
-            taker: Taker::Disk,
+            expected: Expected::new(first, signatures_count),
             basis: Basis::Nothing,
             length: 0,
             is_readable: false,
             next: 0,
-            small: SmallFiles::new(processor),
+            taken: TakenData::new(processor),
             long: LongFiles::new(processor),
-            streamed: StreamedDigests::default(),
             cancel: CancelToken::default(),
         }
     }
@@ -103,49 +100,37 @@ impl DigestCheck {
         &mut self.expected
     }
 
-    /// The kinds of which one is expected, the likely one first.
-    fn kinds(&self) -> &[DigestKind] {
-        self.expected.kinds(self.taker, self.is_readable)
-    }
-
-    /// All kinds of which one may be needed.
-    fn all_expected(&self) -> DigestSet {
-        self.expected.all(self.taker, self.is_readable)
-    }
-
     /// A file with this size in its attributes begins; `None` if a plugin takes its data.
     pub(crate) fn begin(&mut self, size: i64, file: Option<&OutputFile>) {
-        self.taker = if file.is_some() { Taker::Disk } else { Taker::Plugin };
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
         self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_of_this_job);
         let is_likely = self.expected.file(size, self.is_readable);
-        let likely = self.kinds().first().copied();
-        let can_be_left = || likely.is_some_and(|kind| self.long.can_take(kind, size));
-        if !self.expected.expects_signature() && !self.records_count {
-            self.basis = Basis::Nothing;
-        } else if self.all_expected().is_empty() || !is_likely {
-            self.basis = Basis::Unprepared;
-        } else if size <= SMALL {
-            self.small.begin(self.all_expected());
-            self.basis = Basis::Kept;
-        } else if size <= MOST_LEFT && can_be_left() && file.is_some_and(OutputFile::can_be_read_later) {
-            self.basis = Basis::Left;
+        let all = self.expected.all(self.is_readable);
+        self.basis = if !self.expected.expects_signature() && !self.records_count {
+            Basis::Nothing
+        } else if all.is_empty() || !is_likely {
+            Basis::Unprepared
+        } else if self.suits_reading_back(size, file) {
+            Basis::ReadBack
         } else {
-            self.stream();
-        }
+            self.taken.begin(all);
+            Basis::Taken
+        };
     }
 
-    /// The current file is digested from here on.
-    fn stream(&mut self) {
-        self.streamed.begin(self.all_expected());
-        self.basis = Basis::Streamed;
+    /// Whether a file of this size is better read back, together with others.
+    fn suits_reading_back(&self, size: u64, file: Option<&OutputFile>) -> bool {
+        let likely = self.expected.kinds(self.is_readable).first();
+        size > SMALL
+            && size <= MOST_LEFT
+            && likely.is_some_and(|kind| self.long.can_take(*kind, size))
+            && file.is_some_and(OutputFile::can_be_read_later)
     }
 
     /// Stops checking the current file.
     pub(crate) fn abandon(&mut self) {
-        self.small.forget();
-        self.streamed.take_back();
+        self.taken.begin(DigestSet::EMPTY);
         self.basis = Basis::Nothing;
         self.length = 0;
     }
@@ -156,36 +141,31 @@ impl DigestCheck {
         if !in_order && self.is_readable {
             self.begin_again(file);
         }
-        match self.basis {
-            Basis::Kept => self.small.keep(data),
-            Basis::Streamed => self.streamed.update(data),
-            Basis::Nothing | Basis::Unprepared | Basis::Left => {}
+        if self.basis == Basis::Taken {
+            self.taken.update(data);
         }
         self.length = self.length.saturating_add(data.len() as u64);
         self.is_readable &= in_order && self.length <= AGAIN;
     }
 
-    /// The current file can't be read again from here on: what counted on that is digested while it
+    /// The current file can't be read again from here on: what counted on that is taken while it
     /// comes, from the beginning.
     fn begin_again(&mut self, file: Option<&OutputFile>) {
-        let prepared = self.all_expected();
         self.is_readable = false;
-        let needed = self.all_expected();
+        let needed = self.expected.all(false);
         let is_enough = match self.basis {
-            Basis::Nothing | Basis::Kept => true,
+            Basis::Nothing => true,
             Basis::Unprepared => needed.is_empty() || self.expected.has_given_up(),
-            Basis::Left => false,
-            Basis::Streamed => needed == prepared,
+            Basis::Taken => self.taken.change_kinds(needed),
+            Basis::ReadBack => false,
         };
         if is_enough {
             return;
         }
-        self.stream();
-        let before = self.length;
-        let again = file.and_then(|file| file.read_again(&self.cancel, |data| self.streamed.update(data)).ok());
-        if before > 0 && again != Some(before) {
-            self.basis = Basis::Nothing;
-        }
+        self.taken.begin(needed);
+        let again = file.and_then(|file| file.read_again(&self.cancel, |data| self.taken.update(data)).ok());
+        let is_whole = self.length == 0 || again == Some(self.length);
+        self.basis = if is_whole { Basis::Taken } else { Basis::Nothing };
     }
 
     /// Digests the current file, all of which is written, to compare it with what the volume
@@ -201,9 +181,9 @@ impl DigestCheck {
             self.expected.signed_with(kind);
         }
         let ticket = self.next;
-        if self.basis == Basis::Kept && self.small.can_make(kind) {
-            self.small.add(ticket, kind, recorded, name);
-        } else if self.basis == Basis::Left
+        if self.basis == Basis::Taken && self.taken.is_kept() {
+            self.taken.add(ticket, kind, recorded, name);
+        } else if self.basis == Basis::ReadBack
             && self.long.can_take(kind, self.length)
             && let Some(Ok(reader)) = file.map(OutputFile::reader)
         {
@@ -218,16 +198,12 @@ impl DigestCheck {
 
     /// Digests the current file, all of which is written. It can be done only once.
     pub(crate) fn make_now(&mut self, kind: DigestKind, file: Option<&OutputFile>) -> Finding {
-        let made = |value: Option<DigestValue>| value.map_or(Finding::None, Finding::Has);
-        match std::mem::replace(&mut self.basis, Basis::Nothing) {
-            Basis::Nothing => Finding::None,
-            Basis::Kept if self.small.can_make(kind) => made(self.small.make_now(kind)),
-            Basis::Kept | Basis::Unprepared if !self.is_readable => Finding::None,
-            Basis::Kept | Basis::Unprepared | Basis::Left => self.read_again(kind, file),
-            Basis::Streamed => match self.streamed.finish(kind) {
-                None if self.is_readable => self.read_again(kind, file),
-                value => made(value),
-            },
+        let basis = std::mem::replace(&mut self.basis, Basis::Nothing);
+        let taken = if basis == Basis::Taken { self.taken.make_now(kind) } else { None };
+        match taken {
+            Some(value) => Finding::Has(value),
+            None if basis != Basis::Nothing && self.is_readable => self.read_again(kind, file),
+            None => Finding::None,
         }
     }
 
@@ -256,12 +232,12 @@ impl DigestCheck {
 
     /// Whether small files wait for their digests.
     pub(crate) const fn has_small(&self) -> bool {
-        !self.small.is_empty()
+        self.taken.has_waiting()
     }
 
     /// Whether there are so many that their digests should be made now.
     pub(crate) const fn small_are_many(&self) -> bool {
-        self.small.are_many()
+        self.taken.has_many()
     }
 
     /// Whether long files wait for their digests or were not reported yet.
@@ -287,7 +263,7 @@ impl DigestCheck {
     /// Makes the digests of small files, and passes on their outcomes and those of long files that
     /// are known.
     pub(crate) fn settle(&mut self, mut each: impl FnMut(Checked<'_>)) {
-        self.small.settle(&mut each);
+        self.taken.settle(&mut each);
         self.long.settle(&mut each);
     }
 

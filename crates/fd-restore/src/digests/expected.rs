@@ -1,22 +1,13 @@
 //! Which kind of digest the next file has, by the files before.
 
 use fd_crypto::DigestSet;
-use fd_records::{DigestKind, Guess};
+use fd_records::DigestKind;
 
-/// The largest file whose bytes are kept, by the size in its attributes.
-pub(super) const SMALL: u64 = 512 << 10;
+use super::taken::SMALL;
 
 /// After so many files in a row without a digest nothing is prepared for one, until one comes; for
 /// a file that can be read again after one that is not small.
 pub(super) const PATIENCE: u32 = 32;
-
-/// What takes the data of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Taker {
-    /// A file, which may be read again.
-    Disk,
-    Plugin,
-}
 
 /// The kinds of one sort of record.
 struct Kinds {
@@ -37,16 +28,9 @@ impl Kinds {
     }
 }
 
-/// The kinds that are guessed so, the likely one first.
-fn guessed(so: impl Fn(Guess) -> bool) -> Vec<DigestKind> {
-    DigestKind::ALL.into_iter().filter(|kind| so(kind.guess())).collect()
-}
-
 /// What is expected of the next file.
 pub(crate) struct Expected {
     recorded: Kinds,
-    /// The kinds of the first one of data that a plugin takes.
-    first_of_plugin: Vec<DigestKind>,
     signed: Kinds,
     /// Whether a signature that can be checked is expected, as the last file had one.
     signature: bool,
@@ -57,27 +41,19 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// With `signatures_count`, there will be signatures.
-    pub(super) fn new(signatures_count: bool) -> Self {
+    /// Digests of files are of one of the kinds of `first`, if that is known, until the first one
+    /// has come. With `signatures_count`, there will be signatures.
+    pub(super) fn new(first: Option<DigestSet>, signatures_count: bool) -> Self {
+        let guessed = || DigestKind::ALL.into_iter().filter(|kind| kind.is_guessed()).collect();
+        let first = first.map_or_else(guessed, |kinds| kinds.iter().collect());
         let signed = if signatures_count { DigestKind::SIGNED.to_vec() } else { Vec::new() };
         Self {
-            recorded: Kinds { last: None, first: guessed(|guess| guess == Guess::Everything) },
-            first_of_plugin: guessed(|guess| guess != Guess::Nothing),
+            recorded: Kinds { last: None, first },
             signed: Kinds { last: None, first: signed },
             signature: signatures_count,
             without: 0,
             longest_without: 0,
         }
-    }
-
-    /// The digests of files are of one of these kinds, until the first record has come.
-    pub(crate) fn of_files(&mut self, kinds: DigestSet) {
-        self.recorded.first = kinds.iter().collect();
-    }
-
-    /// The same for data that a plugin takes.
-    pub(crate) fn of_plugins(&mut self, kinds: DigestSet) {
-        self.first_of_plugin = kinds.iter().collect();
     }
 
     /// The file has a digest record of this kind, and so will the next ones.
@@ -118,19 +94,13 @@ impl Expected {
     }
 
     /// The kinds of which one is expected, the likely one first.
-    pub(super) fn kinds(&self, taker: Taker, can_be_read_again: bool) -> &[DigestKind] {
-        if self.signature {
-            self.signed.of(can_be_read_again)
-        } else if taker == Taker::Plugin && self.recorded.last.is_none() {
-            &self.first_of_plugin
-        } else {
-            self.recorded.of(can_be_read_again)
-        }
+    pub(super) fn kinds(&self, can_be_read_again: bool) -> &[DigestKind] {
+        if self.signature { &self.signed } else { &self.recorded }.of(can_be_read_again)
     }
 
     /// All kinds of which one may be needed.
-    pub(super) fn all(&self, taker: Taker, can_be_read_again: bool) -> DigestSet {
+    pub(super) fn all(&self, can_be_read_again: bool) -> DigestSet {
         let signed = self.signed.of(can_be_read_again);
-        self.kinds(taker, can_be_read_again).iter().chain(signed).copied().collect()
+        self.kinds(can_be_read_again).iter().chain(signed).copied().collect()
     }
 }

@@ -25,17 +25,10 @@ pub struct RestoreState {
 impl RestoreState {
     /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
     pub fn new(plan: &RestorePlan) -> Self {
-        let mut digest = DigestCheck::new(plan.check_digests, plan.keys.is_some(), plan.processor);
-        if let Some(kinds) = plan.file_digests {
-            digest.expected().of_files(kinds);
-        }
-        if let Some(kinds) = plan.plugin_digests {
-            digest.expected().of_plugins(kinds);
-        }
         Self {
             directories: Directories::new(),
             writer: MetadataWriter::new(),
-            digest,
+            digest: DigestCheck::new(plan.check_digests, plan.digests, plan.keys.is_some(), plan.processor),
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),

@@ -1,5 +1,6 @@
 //! Tests of how the digest of the current file is made.
 
+use fd_records::DigestValue;
 use nix::errno::Errno;
 
 use super::*;
@@ -8,18 +9,10 @@ use crate::digests::expected::PATIENCE;
 /// Longer than what is kept.
 const LONG: usize = 700_001;
 
-/// The kinds that are made of the first file if it can't be read again.
-const RECORDED: [DigestKind; 4] = [DigestKind::Md5, DigestKind::Xxh64, DigestKind::Xxh3_64, DigestKind::Xxh3_128];
-
-/// The same for data that a plugin takes.
-const RECORDED_OF_PLUGIN: [DigestKind; 6] = [
-    DigestKind::Md5,
-    DigestKind::Sha1,
-    DigestKind::Sha256,
-    DigestKind::Xxh64,
-    DigestKind::Xxh3_64,
-    DigestKind::Xxh3_128,
-];
+/// The kinds that are made of the first data if it can't be read again.
+fn guessed() -> Vec<DigestKind> {
+    DigestKind::ALL.into_iter().filter(|kind| *kind != DigestKind::Sha512).collect()
+}
 
 fn digest(kind: DigestKind, data: &[u8]) -> DigestValue {
     let mut digester = Digester::new(kind).unwrap();
@@ -72,7 +65,7 @@ fn signature() -> Recorded {
 #[test]
 fn small_files_are_digested_for_a_record_of_any_kind() {
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         for kind in DigestKind::ALL.into_iter().chain(DigestKind::ALL) {
             for data in [&b"one"[..], b"", b"three"] {
                 let file = restore(&mut check, data, true, false);
@@ -87,7 +80,7 @@ fn the_first_file_is_digested_for_any_kind_if_small_or_readable() {
     for processor in Processor::variants() {
         for kind in DigestKind::ALL {
             for (length, in_order) in [(0, false), (65_537, false), (LONG, true)] {
-                let mut check = DigestCheck::new(true, false, processor);
+                let mut check = DigestCheck::new(true, None, false, processor);
                 let data = data(length);
                 for turn in 0..2 {
                     let file = restore(&mut check, &data, in_order, true);
@@ -104,10 +97,10 @@ fn a_long_file_that_cannot_be_read_is_digested_if_its_kind_is_expected() {
     let data = data(LONG);
     for processor in Processor::variants() {
         for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true, false, processor);
+            let mut check = DigestCheck::new(true, None, false, processor);
             for turn in 0..2 {
                 let file = restore(&mut check, &data, false, false);
-                let is_expected = turn > 0 || RECORDED.contains(&kind);
+                let is_expected = turn > 0 || guessed().contains(&kind);
                 let expected = if is_expected { Finding::Has(digest(kind, &data)) } else { Finding::None };
                 assert_eq!(found(&mut check, kind, &file), expected, "{kind} {turn}");
             }
@@ -119,12 +112,9 @@ fn a_long_file_that_cannot_be_read_is_digested_if_its_kind_is_expected() {
 fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
     let data = data(LONG);
     let known = [DigestKind::Sha512].into_iter().collect();
-    for (kinds, expected) in [(None, &RECORDED_OF_PLUGIN[..]), (Some(known), &[DigestKind::Sha512])] {
+    for (kinds, expected) in [(None, guessed()), (Some(known), vec![DigestKind::Sha512])] {
         for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true, false, Processor::chosen());
-            if let Some(kinds) = kinds {
-                check.expected().of_plugins(kinds);
-            }
+            let mut check = DigestCheck::new(true, kinds, false, Processor::chosen());
             for turn in 0..2 {
                 check.begin(-1, None);
                 check.update(&data, true, None);
@@ -138,19 +128,6 @@ fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
 }
 
 #[test]
-fn data_of_a_plugin_whose_backups_have_no_digests_is_not_digested_until_one_comes() {
-    let mut check = DigestCheck::new(true, false, Processor::chosen());
-    check.expected().of_plugins(DigestSet::EMPTY);
-    check.begin(-1, None);
-    assert_eq!(check.basis, Basis::Unprepared);
-    let file = restore(&mut check, b"a file of the disk", true, true);
-    let value = digest(DigestKind::Md5, b"a file of the disk");
-    assert_eq!(found(&mut check, DigestKind::Md5, &file), Finding::Has(value));
-    check.begin(-1, None);
-    assert_eq!(check.basis, Basis::Streamed);
-}
-
-#[test]
 fn a_file_that_was_left_is_digested_when_its_order_changes() {
     let data = data(LONG);
     let takes = |processor: &Processor| LongFiles::new(*processor).can_take(DigestKind::Md5, LONG as u64);
@@ -158,10 +135,10 @@ fn a_file_that_was_left_is_digested_when_its_order_changes() {
     for processor in Processor::variants().filter(takes) {
         has_any = true;
         for (written, is_checked) in [(400_000, true), (399_999, false)] {
-            let mut check = DigestCheck::new(true, false, processor);
+            let mut check = DigestCheck::new(true, None, false, processor);
             let mut file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
             check.begin(i64::try_from(LONG).unwrap(), Some(&file));
-            assert_eq!(check.basis, Basis::Left);
+            assert_eq!(check.basis, Basis::ReadBack);
             check.update(&data[..400_000], true, Some(&file));
             file.write(&data[..written]).unwrap();
             check.update(&data[400_000..], false, Some(&file));
@@ -177,7 +154,7 @@ fn a_file_that_was_left_is_digested_when_its_order_changes() {
 #[test]
 fn a_file_of_another_length_than_came_is_not_checked_by_reading_it() {
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         let mut file = restore(&mut check, &data(LONG), true, true);
         file.write(b"more").unwrap();
         let found = [&data(LONG), &b"more"[..]].concat();
@@ -191,7 +168,7 @@ fn a_file_that_cannot_be_read_again_is_told_from_a_job_that_is_canceled() {
     let data = data(LONG);
     for processor in Processor::variants() {
         for is_canceled in [false, true] {
-            let mut check = DigestCheck::new(true, false, processor);
+            let mut check = DigestCheck::new(true, None, false, processor);
             let cancel = CancelToken::default();
             check.belong_to(&cancel);
             // Open for writing only, which it is not known to be.
@@ -214,11 +191,11 @@ fn a_file_that_cannot_be_read_again_is_told_from_a_job_that_is_canceled() {
 fn a_file_is_not_read_again_if_it_is_too_long_or_of_unknown_length() {
     for processor in Processor::variants() {
         for size in [-1, i64::MAX] {
-            let mut check = DigestCheck::new(true, false, processor);
+            let mut check = DigestCheck::new(true, None, false, processor);
             check.begin(size, Some(&OutputFile::empty(tempfile::tempfile().unwrap().into(), true)));
             assert!(!check.is_readable);
-            assert_eq!(check.basis, Basis::Streamed);
-            assert_eq!(check.kinds(), RECORDED);
+            assert_eq!(check.basis, Basis::Taken);
+            assert_eq!(check.expected.kinds(false), guessed());
         }
     }
 }
@@ -228,7 +205,7 @@ fn signed_files_are_digested_for_their_signature_or_their_record() {
     for processor in Processor::variants() {
         for (records_count, length) in [(false, LONG), (true, LONG), (true, 5)] {
             let data = data(length);
-            let mut check = DigestCheck::new(records_count, true, processor);
+            let mut check = DigestCheck::new(records_count, None, true, processor);
             for turn in 0..4 {
                 let file = restore(&mut check, &data, true, true);
                 if turn == 1 && records_count {
@@ -250,25 +227,27 @@ fn signed_files_are_digested_for_their_signature_or_their_record() {
 #[test]
 fn a_job_without_digests_prepares_for_none_until_one_comes() {
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         for _ in 0..PATIENCE {
             restore(&mut check, b"data", true, true);
-            assert_eq!(check.basis, Basis::Kept);
+            assert_eq!(check.basis, Basis::Taken);
         }
         prepares_for_none_until_one_comes(check);
         // A file that is not small tells as much as many small ones.
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         restore(&mut check, &data(LONG), true, true);
         prepares_for_none_until_one_comes(check);
         // And so do the backups.
-        let mut check = DigestCheck::new(true, false, processor);
-        check.expected().of_files(DigestSet::EMPTY);
+        let mut check = DigestCheck::new(true, Some(DigestSet::EMPTY), false, processor);
+        // Of data that can't be read again, too.
+        check.begin(-1, None);
+        assert_eq!(check.basis, Basis::Unprepared);
         prepares_for_none_until_one_comes(check);
     }
 }
 
 fn prepares_for_none_until_one_comes(mut check: DigestCheck) {
-    for (kind, before) in [(DigestKind::Sha1, Basis::Unprepared), (DigestKind::Md5, Basis::Kept)] {
+    for (kind, before) in [(DigestKind::Sha1, Basis::Unprepared), (DigestKind::Md5, Basis::Taken)] {
         let file = restore(&mut check, b"data", true, true);
         assert_eq!(check.basis, before);
         assert_eq!(found(&mut check, kind, &file), Finding::Has(digest(kind, b"data")));
@@ -279,11 +258,11 @@ fn prepares_for_none_until_one_comes(mut check: DigestCheck) {
 fn a_file_of_a_known_kind_is_not_read_again_when_its_order_changes() {
     let data = data(LONG);
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         check.expected().record(DigestKind::Sha1);
         let file = OutputFile::empty(tempfile::tempfile().unwrap().into(), true);
         check.begin(i64::try_from(LONG).unwrap(), Some(&file));
-        if check.basis == Basis::Left {
+        if check.basis == Basis::ReadBack {
             continue;
         }
         // Nothing of it is in the file, so that reading it again would find that.
@@ -299,7 +278,7 @@ fn what_can_not_be_read_again_is_prepared_for_behind_a_long_file_without_a_diges
     let long = i64::try_from(LONG).unwrap();
     let value = Finding::Has(digest(DigestKind::Md5, &data));
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         check.begin(long, None);
         // Data that a plugin takes.
         check.begin(long, None);
@@ -320,12 +299,10 @@ fn what_can_not_be_read_again_is_prepared_for_behind_a_long_file_without_a_diges
 fn the_first_file_is_expected_to_have_the_digest_that_backups_want() {
     for processor in Processor::variants() {
         for (wanted, expected) in [(None, DigestKind::Md5), (Some(DigestKind::Sha512), DigestKind::Sha512)] {
-            let mut check = DigestCheck::new(true, false, processor);
-            if let Some(kind) = wanted {
-                check.expected().of_files([kind].into_iter().collect());
-            }
+            let wanted = wanted.map(|kind| [kind].into_iter().collect());
+            let mut check = DigestCheck::new(true, wanted, false, processor);
             let file = restore(&mut check, &data(LONG), true, true);
-            assert_eq!(check.kinds(), [expected]);
+            assert_eq!(check.expected.kinds(true), [expected]);
             // Another one is made of the file itself.
             let value = digest(DigestKind::Xxh64, &data(LONG));
             assert_eq!(found(&mut check, DigestKind::Xxh64, &file), Finding::Has(value));
@@ -337,7 +314,7 @@ fn the_first_file_is_expected_to_have_the_digest_that_backups_want() {
 fn an_abandoned_file_and_a_disabled_check_have_no_digest() {
     for processor in Processor::variants() {
         for (records_count, length) in [(true, 4), (true, LONG), (false, 4), (false, LONG)] {
-            let mut check = DigestCheck::new(records_count, false, processor);
+            let mut check = DigestCheck::new(records_count, None, false, processor);
             let file = restore(&mut check, &data(length), true, true);
             if records_count {
                 check.abandon();
@@ -350,7 +327,7 @@ fn an_abandoned_file_and_a_disabled_check_have_no_digest() {
 #[test]
 fn digests_of_many_small_files_are_each_that_of_their_file() {
     for processor in Processor::variants() {
-        let mut check = DigestCheck::new(true, false, processor);
+        let mut check = DigestCheck::new(true, None, false, processor);
         let file = restore(&mut check, b"first", true, true);
         found(&mut check, DigestKind::Md5, &file);
         // Sizes around those of blocks, one that is longer than announced, and some that stand out.

@@ -1,53 +1,162 @@
-//! Digests of the current file that are made while its data comes. For a long file a thread makes
-//! them while the job's own thread writes: that saves no processor time, but the job's thread need
-//! not wait for MD5, which takes longer than the rest of the restore.
+//! Digests of data that is taken while it comes.
+//!
+//! The data of a small file is kept, and what the volume records about it. Once there is enough,
+//! all are digested together, which costs a fifth of making them one by one. Until then it is not
+//! known which files are wrong, so later messages are held (see [`crate::report`]).
+//!
+//! A longer file is digested by a thread while the job's own thread writes: that saves no processor
+//! time, but the job's thread need not wait for MD5, which takes longer than the rest of the
+//! restore.
 
-use fd_crypto::{DigestSet, Digesters};
+use std::convert::Infallible;
+use std::ops::Range;
+
+use fd_crypto::processor::Processor;
+use fd_crypto::{DigestBatch, DigestSet, Digesters};
+use fd_os::sync::thread::Builder;
 use fd_records::{DigestKind, DigestValue};
 
+use super::checked::{Checked, Finding, Recorded, Ticket};
 use crate::sync::{Receiver, Sender, bounded};
-use fd_os::sync::thread::Builder;
 
-/// From this length on the thread makes the digests.
-const LONG: u64 = 512 << 10;
+/// The longest file whose data is kept.
+pub(super) const SMALL: u64 = 512 << 10;
 /// Bytes that are handed over together.
 const BLOCK: usize = 256 * 1024;
 /// Blocks that wait. With the one of each thread they are the memory that this takes.
 const WAITING: usize = 2;
 
-/// The digests of the current file.
-#[derive(Default)]
-pub(super) struct StreamedDigests {
-    /// Empty while the thread has them.
-    digesters: Digesters,
+/// Data that is digested as it comes.
+pub(super) struct TakenData {
+    /// Small files whose digests are not made yet, and the current one while it is small.
+    batch: DigestBatch<Waiting>,
+    /// The names of the files that wait.
+    names: Vec<u8>,
+    /// The kinds of which digests of the current file are wanted.
+    kinds: DigestSet,
     /// Bytes of the current file so far.
     length: u64,
+    streamed: StreamedDigests,
+}
+
+struct Waiting {
+    ticket: Ticket,
+    name: Range<usize>,
+    kind: DigestKind,
+    recorded: Recorded,
+}
+
+impl TakenData {
+    pub(super) fn new(processor: Processor) -> Self {
+        Self {
+            batch: DigestBatch::new(processor),
+            names: Vec::new(),
+            kinds: DigestSet::EMPTY,
+            length: 0,
+            streamed: StreamedDigests::default(),
+        }
+    }
+
+    /// A file begins; a digest of one of these kinds is wanted. What came of the one before is
+    /// dropped.
+    pub(super) fn begin(&mut self, kinds: DigestSet) {
+        self.batch.begin(DigestSet::EMPTY);
+        self.streamed.take_back();
+        (self.kinds, self.length) = (kinds, 0);
+    }
+
+    /// Other kinds are wanted of the current file. `false`: it is too late for that.
+    pub(super) fn change_kinds(&mut self, kinds: DigestSet) -> bool {
+        if self.is_kept() {
+            self.kinds = kinds;
+        }
+        self.kinds == kinds
+    }
+
+    /// Whether all data of the current file is kept, so that a digest of any kind can be made.
+    pub(super) const fn is_kept(&self) -> bool {
+        self.length <= SMALL
+    }
+
+    /// The next bytes of the current file. Waits if the thread is late.
+    pub(super) fn update(&mut self, data: &[u8]) {
+        let was_kept = self.is_kept();
+        self.length = self.length.saturating_add(data.len() as u64);
+        if self.is_kept() {
+            self.batch.push(data);
+            return;
+        }
+        if was_kept {
+            self.streamed.begin(self.kinds);
+            self.streamed.update(self.batch.present());
+            self.batch.begin(DigestSet::EMPTY);
+        }
+        self.streamed.update(data);
+    }
+
+    /// The digest of the current file, which is dropped; `None` if it can't be made.
+    pub(super) fn make_now(&mut self, kind: DigestKind) -> Option<DigestValue> {
+        if self.is_kept() { self.batch.end_alone(kind) } else { self.streamed.finish(kind) }
+    }
+
+    /// Adds the current file, all of which is kept, to those that wait.
+    pub(super) fn add(&mut self, ticket: Ticket, kind: DigestKind, recorded: Recorded, name: &[u8]) {
+        let begin = self.names.len();
+        self.names.extend_from_slice(name);
+        let name = begin..self.names.len();
+        self.batch.end(DigestSet::EMPTY.with(kind), Waiting { ticket, name, kind, recorded });
+    }
+
+    /// Whether there are files that wait.
+    pub(super) const fn has_waiting(&self) -> bool {
+        self.batch.has_messages()
+    }
+
+    /// Whether there are enough for [`Self::settle`].
+    pub(super) const fn has_many(&self) -> bool {
+        self.batch.is_full()
+    }
+
+    /// Digests all files that wait, and passes their outcomes on.
+    pub(super) fn settle(&mut self, each: &mut dyn FnMut(Checked<'_>)) {
+        let names = &self.names;
+        let Ok(()) = self.batch.finish(|file, values| {
+            let name = names.get(file.name.clone()).unwrap_or_default();
+            let finding = values.get(file.kind).map_or(Finding::None, Finding::Has);
+            each(Checked { ticket: file.ticket, name, recorded: &file.recorded, finding });
+            Ok::<_, Infallible>(())
+        });
+        self.names.clear();
+    }
+}
+
+/// The digests of a long file.
+#[derive(Default)]
+struct StreamedDigests {
+    /// Empty while the thread has them.
+    digesters: Digesters,
     thread: Option<DigestThread>,
     is_lent: bool,
 }
 
 impl StreamedDigests {
     /// A file begins of which digests of these kinds are wanted.
-    pub(super) fn begin(&mut self, kinds: DigestSet) {
+    fn begin(&mut self, kinds: DigestSet) {
         self.take_back();
-        self.length = 0;
         if self.digesters.begin(kinds).is_err() {
             self.digesters = Digesters::default();
+        }
+        if self.thread.is_none() {
+            self.thread = DigestThread::start();
+        }
+        if let Some(thread) = &mut self.thread {
+            thread.lend(std::mem::take(&mut self.digesters));
+            self.is_lent = true;
         }
     }
 
     /// The next bytes. Waits if the thread is late.
-    pub(super) fn update(&mut self, data: &[u8]) {
-        self.length = self.length.saturating_add(data.len() as u64);
-        if self.length > LONG && !self.is_lent {
-            if self.thread.is_none() {
-                self.thread = DigestThread::start();
-            }
-            if let Some(thread) = &mut self.thread {
-                thread.lend(std::mem::take(&mut self.digesters));
-                self.is_lent = true;
-            }
-        }
+    fn update(&mut self, data: &[u8]) {
         match self.thread.as_mut().filter(|_| self.is_lent) {
             Some(thread) => thread.digest(data),
             None => self.digesters.update(data),
@@ -55,13 +164,13 @@ impl StreamedDigests {
     }
 
     /// The digest of all that came; `None` if this kind was not wanted.
-    pub(super) fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
+    fn finish(&mut self, kind: DigestKind) -> Option<DigestValue> {
         self.take_back();
         if self.digesters.kinds().contains(kind) { self.digesters.finish(kind).ok() } else { None }
     }
 
     /// Waits until the thread has digested everything.
-    pub(super) fn take_back(&mut self) {
+    fn take_back(&mut self) {
         if std::mem::take(&mut self.is_lent) {
             // Only a panic of the thread leaves none.
             match self.thread.as_mut().and_then(DigestThread::give_back) {
