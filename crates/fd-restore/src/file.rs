@@ -4,6 +4,7 @@ mod create;
 mod data;
 mod encryption;
 mod item;
+mod plan;
 mod replace;
 mod special;
 
@@ -11,3 +12,4 @@ pub(crate) use create::{Created, Creator};
 pub(crate) use data::{DataPath, Destination, Sink};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;
+pub(crate) use plan::{Object, Place, Plan};

@@ -13,7 +13,8 @@
 //! - `plan`: what a restore is asked to do; `names`: under which name a file is restored.
 //! - `stream`: what comes from the Storage Daemon, record by record.
 //! - `round`: the records of one Storage Daemon in their order, and what is applied when.
-//! - `file`: how one file is made, and how its data gets into it; `output_file`: the open file.
+//! - `file`: what is decided about one file, how it is made, and how its data gets into it;
+//!   `output_file`: the open file.
 //! - `overlap`: small files that are made at the same time, where the storage answers late.
 //! - `tree`: the directories on the way to a file, reached through handles.
 //! - `digests`: digests of what was restored, for digest records and signatures.

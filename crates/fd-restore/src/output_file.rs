@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use fd_messages::CancelToken;
-use fd_metadata::{AttributeFailures, Target};
+use fd_metadata::{AttributeFailures, Target, UsualOwner};
+use fd_records::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -34,7 +35,7 @@ pub(crate) fn is_unfinished(found: &FileStat, recorded: i64) -> bool {
 
 /// Makes a file that does not exist, with this access: unfinished, and without an ACL that its
 /// directory gives to new files.
-pub(crate) fn make_unfinished(directory: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
+fn make_unfinished(directory: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
     let flags = access | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let file = openat(directory, name, flags, UNFINISHED)?;
     Target::Open(file.as_fd()).drop_inherited_acl()?;
@@ -99,9 +100,23 @@ impl OutputFile {
         Self { end: Some(0), is_readable, ..Self::existing(file) }
     }
 
-    /// It has this identity, and its name may mean another file soon.
-    pub(crate) fn known_as(self, identity: Option<Identity>) -> Self {
-        Self { identity, ..self }
+    /// Makes a file that does not exist, for writing and, if that is wanted and permitted, for
+    /// reading. `is_asked`: its name may mean another file soon, so it is asked which one it is.
+    pub(crate) fn make(
+        directory: BorrowedFd<'_>,
+        name: &[u8],
+        to_be_read: bool,
+        is_asked: bool,
+    ) -> Result<Self, Errno> {
+        let (file, is_readable) = match to_be_read.then(|| make_unfinished(directory, name, OFlag::O_RDWR)) {
+            // A security module may permit writing only.
+            None | Some(Err(Errno::EACCES | Errno::EPERM)) => {
+                (make_unfinished(directory, name, OFlag::O_WRONLY)?, false)
+            }
+            Some(made) => (made?, true),
+        };
+        let identity = if is_asked { fstat(&file).ok().as_ref().map(Identity::of) } else { None };
+        Ok(Self { identity, ..Self::empty(file, is_readable) })
     }
 
     /// Which file it is, if that was asked when it was made.
@@ -111,19 +126,8 @@ impl OutputFile {
 
     /// A file or device that may contain data already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
-        Self::with(Content::Open(File::from(file)))
-    }
-
-    /// A new file that has all of its data, `length` bytes, and its attributes but for these.
-    /// `file`: it is still open, or was closed with this error.
-    pub(crate) fn finished(file: Result<File, Option<Errno>>, failures: AttributeFailures, length: u64) -> Self {
-        let content = Content::Finished { file, failures };
-        Self { address: length, written: length, end: Some(length), ..Self::with(content) }
-    }
-
-    fn with(content: Content) -> Self {
         Self {
-            content,
+            content: Content::Open(File::from(file)),
             address: 0,
             written: 0,
             writes: 0,
@@ -134,12 +138,43 @@ impl OutputFile {
         }
     }
 
-    /// What attributes could not be set, if that is done already.
-    pub(crate) const fn attributes(&self) -> Option<AttributeFailures> {
+    /// Gives it owner, mode and times once its data has come, unless it has them already. Returns
+    /// what could not be set.
+    pub(crate) fn set_attributes(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
         match &self.content {
-            Content::Open(_) => None,
-            Content::Finished { failures, .. } => Some(*failures),
+            Content::Finished { failures, .. } => *failures,
+            Content::Open(file) if self.is_new() => Target::Open(file.as_fd()).set_attributes_of_new(stat, usual),
+            Content::Open(file) => Target::Open(file.as_fd()).set_attributes(stat),
         }
+    }
+
+    /// Fills a new file, and sets its attributes; it is closed unless it `stays_open` for its
+    /// metadata. Where it can't be filled it is empty again.
+    pub(crate) fn fill(mut self, data: &[u8], stat: &Stat, usual: &mut UsualOwner, stays_open: bool) -> Self {
+        if self.write(data).is_err() {
+            return self.emptied();
+        }
+        let failures = self.set_attributes(stat, usual);
+        let content = match self.content {
+            Content::Open(file) if stays_open => Content::Finished { file: Ok(file), failures },
+            Content::Open(file) => Content::Finished { file: Err(close(file).err()), failures },
+            finished @ Content::Finished { .. } => finished,
+        };
+        Self { content, ..self }
+    }
+
+    /// The file without what was written to it, so that it can be written again.
+    fn emptied(self) -> Self {
+        if let Ok(mut file) = self.file() {
+            let _length = file.set_len(0);
+            let _start = file.rewind();
+        }
+        Self { address: 0, written: 0, writes: 0, end: Some(0), ..self }
+    }
+
+    /// Whether it has all of its data, and its attributes.
+    pub(crate) const fn is_finished(&self) -> bool {
+        matches!(self.content, Content::Finished { .. })
     }
 
     /// The file, if it is open.

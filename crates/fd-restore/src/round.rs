@@ -142,11 +142,11 @@ impl Round<'_> {
         }
         // As the attribute record would do: nothing of the file before is open any more.
         self.close();
-        let Making { pace, writers, failed_parent } = &mut self.making;
+        let Making { pace, writers } = &mut self.making;
         let (most, depth) = pace.run();
         let by = (writers, most, depth);
         let directories = &mut self.state.directories;
-        let run = RunOfFiles::make(records, self.plan, directories, failed_parent.as_ref(), by, self.cancel);
+        let run = RunOfFiles::make(records, self.plan, directories, by, self.cancel);
         let Some(mut run) = run else { return false };
         let (files, made) = run.count();
         let mut left = Vec::new();
@@ -168,7 +168,7 @@ impl Round<'_> {
     /// can't hang.
     fn goes_on_with(&self, made: Option<&OutputFile>) -> bool {
         let is_finished = made.is_some_and(|file| {
-            file.attributes().is_some() && (file.descriptor().is_none() || !self.making.writers.is_given_up())
+            file.is_finished() && (file.descriptor().is_none() || !self.making.writers.is_given_up())
         });
         !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_cancelled())
     }

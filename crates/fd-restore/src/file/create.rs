@@ -13,13 +13,14 @@ use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
 use super::item::RestoreItem;
-use super::replace::{changes_what_exists, reason_to_skip};
+use super::plan::{Object, Place, Plan};
+use super::replace::{changes_what_exists, is_too_new, reason_to_skip};
 use super::special::{NotOpened, open_for_data, takes_data};
 use crate::digests::may_be_read_back;
-use crate::output_file::{Identity, OutputFile, is_unfinished, make_unfinished};
+use crate::output_file::{OutputFile, is_unfinished};
 use crate::report::Report;
-use crate::texts::{self, NoData, Skip};
-use crate::tree::{Base, Directories, LinkRefusal, MakeDirectory, OpenError, OutputPath};
+use crate::texts::{self, NoData};
+use crate::tree::{Directories, LinkRefusal, OpenError, OutputPath};
 
 /// The outcome of creating an object.
 #[derive(Debug)]
@@ -52,32 +53,19 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) report: &'a mut Report<'b>,
     pub(crate) replace: Replace,
     pub(crate) cancel: &'a CancelToken,
-    /// The parent of the last object that was no directory, if it could not be made.
-    pub(crate) failed_parent: &'a mut Option<OutputPath>,
 }
 
 impl Creator<'_, '_> {
     /// Creates the object of `item`.
     pub(crate) fn create(&mut self, item: &RestoreItem) -> Created {
-        let path = match &item.path {
-            Ok(path) => path.clone(),
-            Err(why) => {
-                self.report.now(MessageType::Error, &texts::name_refused(&item.output, *why));
-                return Created::Failed;
+        let made = match Plan::of(item) {
+            Ok(Plan::Object(object, place)) => self.object(item, object, &place),
+            Ok(Plan::Directory(path)) => self.directory(item, path),
+            Ok(Plan::Nothing(path)) => self.nothing(item, path),
+            Err((kind, text)) => {
+                self.report.now(kind, &text);
+                Err(Created::Failed)
             }
-        };
-        let made = match item.file_type {
-            Some(
-                FileType::HardLink
-                | FileType::EmptyFile
-                | FileType::Regular
-                | FileType::Symlink
-                | FileType::Special
-                | FileType::Raw
-                | FileType::Fifo,
-            ) => self.object(item, &path),
-            _ if item.is_directory() => self.directory(item, &path),
-            _ => self.nothing(item, &path),
         };
         made.unwrap_or_else(|early| early)
     }
@@ -138,7 +126,7 @@ impl Creator<'_, '_> {
         };
         let skip = reason_to_skip(item, existing, is_old, self.replace).filter(|skip| {
             // A directory that this job had to make for a file still needs its own attributes.
-            !(item.is_directory() && matches!(skip, Skip::NotNewer | Skip::Exists) && self.directories.was_made(path))
+            !(item.is_directory() && is_too_new(*skip) && self.directories.was_made(path))
         });
         match skip {
             None => Ok(()),
@@ -150,43 +138,26 @@ impl Creator<'_, '_> {
     }
 
     /// Creates everything except directories.
-    fn object(&mut self, item: &RestoreItem, path: &OutputPath) -> Step<Created> {
-        if item.output.is_empty() {
+    fn object(&mut self, item: &RestoreItem, object: Object, place: &Place<'_>) -> Step<Created> {
+        if object != Object::NewFile {
+            self.make_room(item, place)?;
+        }
+        if object == Object::Unnamed {
             return self.refuse(&texts::no_file_name(&item.name));
         }
-        if path.base() == Base::Current && !item.output.contains(&b'/') {
-            self.report.now(MessageType::Warning, &texts::no_directory(&item.output));
-            return Err(Created::Failed);
-        }
-        let Some((parent, name)) = path.split() else {
-            return self.refuse(&texts::no_file_name(&item.name));
-        };
-        if item.leads_out {
-            return self.refuse(&texts::link_leads_out(&item.output, &item.link.text));
-        }
-        // A new regular file is made at once: the call itself shows whether something exists.
-        let is_new_file = matches!(item.file_type, Some(FileType::Regular | FileType::EmptyFile))
-            && item.delta_seq == 0
-            && !item.is_update
-            && !item.output.ends_with(b"/");
-        if !is_new_file {
-            self.make_room(item, path, &parent, name)?;
-        }
-        if item.output.ends_with(b"/") {
-            return self.refuse(&texts::no_file_name(&item.name));
-        }
-        let ready = self.prepare_parent(item, &parent)?;
-        match item.file_type {
-            Some(FileType::Symlink) => self.symlink(item, path, name, ready),
-            Some(FileType::HardLink) => self.hard_link(item, name, ready),
-            Some(FileType::Special | FileType::Raw | FileType::Fifo) => self.special(item, path, name, ready),
-            _ if is_new_file => self.new_file(item, path, &parent, name, ready),
-            _ => self.existing_file(item, path, &parent, name, ready),
+        let ready = self.prepare_parent(item, &place.parent)?;
+        match object {
+            Object::NewFile | Object::Unnamed => self.new_file(item, place, ready),
+            Object::ExistingFile => self.existing_file(item, place, ready),
+            Object::Symlink => self.symlink(item, place, ready),
+            Object::HardLink => self.hard_link(item, place.name, ready),
+            Object::Special => self.special(item, place, ready),
         }
     }
 
     /// Removes the existing object, if it is to be replaced.
-    fn make_room(&mut self, item: &RestoreItem, path: &OutputPath, parent: &OutputPath, name: &[u8]) -> Step<()> {
+    fn make_room(&mut self, item: &RestoreItem, place: &Place<'_>) -> Step<()> {
+        let Place { path, ref parent, name } = *place;
         let existing = self.existing(item, parent, name)?;
         self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
         if changes_what_exists(item) && existing.is_some_and(|found| is_unfinished(&found, item.stat.mtime)) {
@@ -197,8 +168,8 @@ impl Creator<'_, '_> {
         if existing.is_none() || stays {
             return Ok(());
         }
-        self.directories.note_modification();
-        let removed = self.here().and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
+        let here = self.directories.for_change();
+        let removed = here.and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
         match removed {
             Ok(()) => {
                 self.directories.forget(path);
@@ -213,24 +184,13 @@ impl Creator<'_, '_> {
         self.directories.handle().ok_or(Errno::EBADF)
     }
 
-    /// Makes the parent directory. If that failed for the object before, it is only opened, so that
-    /// the error is that of the object itself: the inner result.
+    /// Makes the parent directory; the inner result is that of opening it, where the error is to be
+    /// that of the object.
     fn prepare_parent(&mut self, item: &RestoreItem, parent: &OutputPath) -> Step<Result<(), Errno>> {
-        if self.failed_parent.as_ref() == Some(parent) {
-            return Ok(self.directories.open(parent).map(drop).map_err(OpenError::errno));
-        }
-        let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: true };
-        match self.directories.make(parent, how) {
-            Ok(_existed) => {
-                *self.failed_parent = None;
-                Ok(Ok(()))
-            }
-            Err(error) => {
-                *self.failed_parent = Some(parent.clone());
-                let shown = item.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
-                self.not_made(item, item.output.get(..shown).unwrap_or_default(), parent, error, true)
-            }
-        }
+        self.directories.make_parent(parent, item.directories(false)).or_else(|error| {
+            let shown = item.output.iter().rposition(|byte| *byte == b'/').unwrap_or(0);
+            self.not_made(item, item.output.get(..shown).unwrap_or_default(), parent, error, true)
+        })
     }
 
     /// Reports why a directory could not be opened or made. `shown` is its name, as messages show
@@ -267,32 +227,25 @@ impl Creator<'_, '_> {
         }
         let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
         self.decide(item, path, existing.as_ref(), |here| pin(here, b"."))?;
-        let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: false };
-        match self.directories.make(path, how) {
+        match self.directories.make(path, item.directories(true)) {
             Ok(_existed) => Ok(Created::Made),
             Err(error) => self.not_made(item, &item.output, path, error, false),
         }
     }
 
     /// Makes a regular file that, as a rule, does not exist.
-    fn new_file(
-        &mut self,
-        item: &RestoreItem,
-        path: &OutputPath,
-        parent: &OutputPath,
-        name: &[u8],
-        ready: Result<(), Errno>,
-    ) -> Step<Created> {
+    fn new_file(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
         // A long one may be read back for its digest.
         let is_long = may_be_read_back(item.stat.size);
-        let mut outcome = ready.and_then(|()| self.open_new(name, is_long));
+        let mut outcome = ready.and_then(|()| self.open_new(place.name, is_long));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
-            self.make_room(item, path, parent, name)?;
-            outcome = self.open_new(name, is_long);
+            self.make_room(item, place)?;
+            outcome = self.open_new(place.name, is_long);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
             // Another process removed the directory while it was held.
             self.directories.leave_all();
-            outcome = self.prepare_parent(item, parent)?.and_then(|()| self.open_new(name, is_long));
+            let again = self.prepare_parent(item, &place.parent)?;
+            outcome = again.and_then(|()| self.open_new(place.name, is_long));
         }
         match outcome {
             Ok(file) => Ok(Created::Open(file)),
@@ -302,41 +255,26 @@ impl Creator<'_, '_> {
 
     /// Creates a file that does not exist, for writing and, if permitted, for reading.
     fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
-        self.directories.note_modification();
         let is_guarded = self.directories.is_guarded();
-        let here = self.here()?;
-        let (file, is_readable) = match to_be_read.then(|| make_unfinished(here, name, OFlag::O_RDWR)) {
-            // A security module may permit writing only.
-            None | Some(Err(Errno::EACCES | Errno::EPERM)) => (make_unfinished(here, name, OFlag::O_WRONLY)?, false),
-            Some(made) => (made?, true),
-        };
-        let identity = if is_guarded { None } else { fstat(&file).ok().as_ref().map(Identity::of) };
-        Ok(OutputFile::empty(file, is_readable).known_as(identity))
+        OutputFile::make(self.directories.for_change()?, name, to_be_read, !is_guarded)
     }
 
     /// Opens a file to be patched. An update of attributes needs no open file; if the file does not
     /// exist, an empty one is created, if that is what was saved.
-    fn existing_file(
-        &mut self,
-        item: &RestoreItem,
-        path: &OutputPath,
-        parent: &OutputPath,
-        name: &[u8],
-        ready: Result<(), Errno>,
-    ) -> Step<Created> {
-        if item.is_update {
-            let is_there = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW)).is_ok();
-            return if is_there { Ok(Created::Made) } else { self.new_file(item, path, parent, name, ready) };
-        }
-        self.directories.note_modification();
+    fn existing_file(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
+        let name = place.name;
         let found = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW));
+        if item.is_update {
+            return if found.is_ok() { Ok(Created::Made) } else { self.new_file(item, place, ready) };
+        }
         if found.is_ok_and(|found| found.st_mode & Stat::MODE_TYPE != Stat::MODE_REGULAR) {
             // Some devices act as soon as they are opened.
             return self.fail(texts::could_not_create(&item.output, Errno::EINVAL));
         }
         // Non-blocking, since another process may have put a fifo there.
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let outcome = ready.and_then(|()| openat(self.here()?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
+        let here = self.directories.for_change();
+        let outcome = ready.and_then(|()| openat(here?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
         let regular = outcome.and_then(|file| match fstat(&file) {
             Ok(stat) if stat.st_mode & Stat::MODE_TYPE == Stat::MODE_REGULAR => Ok(file),
             Ok(_) => Err(Errno::EINVAL),
@@ -348,18 +286,11 @@ impl Creator<'_, '_> {
         }
     }
 
-    fn symlink(
-        &mut self,
-        item: &RestoreItem,
-        path: &OutputPath,
-        name: &[u8],
-        ready: Result<(), Errno>,
-    ) -> Step<Created> {
-        self.directories.note_modification();
+    fn symlink(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
         let target = &item.link.text;
-        match ready.and_then(|()| symlinkat(target.as_slice(), self.here()?, name)) {
+        match ready.and_then(|()| symlinkat(target.as_slice(), self.directories.for_change()?, place.name)) {
             Ok(()) => {
-                self.directories.note_made(path, name);
+                self.directories.note_made(place.path, place.name);
                 Ok(Created::Made)
             }
             Err(Errno::EEXIST) => Ok(Created::Made),
@@ -368,7 +299,6 @@ impl Creator<'_, '_> {
     }
 
     fn hard_link(&mut self, item: &RestoreItem, name: &[u8], ready: Result<(), Errno>) -> Step<Created> {
-        self.directories.note_modification();
         match ready.map_err(LinkError::Failed).and_then(|()| self.link(item, name)) {
             Ok(is_another) => {
                 if is_another {
@@ -386,7 +316,7 @@ impl Creator<'_, '_> {
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,
     /// which was there before the job.
-    fn link(&self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
+    fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
@@ -402,7 +332,8 @@ impl Creator<'_, '_> {
             && pin(directory.as_fd(), first_name)
                 .and_then(|first| self.directories.is_old(&File::from(first)))
                 .unwrap_or(false);
-        let linked = self.here().and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
+        let here = self.directories.for_change();
+        let linked = here.and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
         linked.map(|()| is_another).map_err(LinkError::Failed)
     }
 
@@ -410,14 +341,8 @@ impl Creator<'_, '_> {
     /// data is written only to what existed before the job and has the record's type, and only
     /// without `where`: so data on a volume overwrites nothing that the volume itself makes, and no
     /// other file.
-    fn special(
-        &mut self,
-        item: &RestoreItem,
-        path: &OutputPath,
-        name: &[u8],
-        ready: Result<(), Errno>,
-    ) -> Step<Created> {
-        let stat = &item.stat;
+    fn special(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
+        let (stat, path, name) = (&item.stat, place.path, place.name);
         let has_data = item.file_type != Some(FileType::Special) && !item.is_update;
         if has_data {
             if !takes_data(stat.mode) {
@@ -436,9 +361,8 @@ impl Creator<'_, '_> {
         if item.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
             return Ok(Created::Made);
         }
-        self.directories.note_modification();
         let is_fifo = stat.mode_type() == Stat::MODE_FIFO;
-        let made = ready.and_then(|()| make_special(self.here()?, name, stat.mode, stat.rdev));
+        let made = ready.and_then(|()| make_special(self.directories.for_change()?, name, stat.mode, stat.rdev));
         match made {
             Ok(()) => self.directories.note_made(path, name),
             Err(Errno::EEXIST) => {}

@@ -6,7 +6,7 @@ use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream};
 use crate::names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
 use crate::plugins::PluginAccess;
-use crate::tree::{OutputPath, PathError};
+use crate::tree::{MakeDirectory, OutputPath, PathError};
 
 /// The data of a file may be this many times as long as its attributes say,
 const MOST_TIMES: u64 = 16;
@@ -140,8 +140,9 @@ impl RestoreItem {
         }
     }
 
-    /// The mode of parents that have to be made for it.
-    pub(crate) fn parent_mode(&self) -> u32 {
-        self.stat.mode | 0o300
+    /// How the directories on its way are made: it is one itself, or they are the parents of an
+    /// object (reference 05 §6.4).
+    pub(crate) const fn directories(&self, is_one: bool) -> MakeDirectory {
+        MakeDirectory { uid: self.stat.uid, gid: self.stat.gid, mode: self.stat.mode | 0o300, keep: !is_one }
     }
 }

@@ -52,3 +52,9 @@ const fn kept(replace: Replace) -> Option<Skip> {
         Replace::Never => Some(Skip::Exists),
     }
 }
+
+/// Whether a record is left out because what exists is new. That may be what the job itself had to
+/// make on the way to a file.
+pub(crate) const fn is_too_new(skip: Skip) -> bool {
+    matches!(skip, Skip::NotNewer | Skip::Exists)
+}

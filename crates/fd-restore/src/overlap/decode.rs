@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use fd_records::{AttributesRecord, FileType, RecordHeader, Stream, StreamClass};
 
-use crate::file::RestoreItem;
+use crate::file::{Object, Place, Plan, RestoreItem};
 use crate::plan::RestorePlan;
 use crate::stream::{Lookahead, Unpacker};
-use crate::tree::{Base, OutputPath};
+use crate::tree::OutputPath;
 
 /// The largest file that is small, by its attributes and by its data.
 const MOST_DATA: usize = 256 << 10;
@@ -91,6 +91,8 @@ pub(super) struct SmallFile {
     /// The header of its attributes.
     pub(super) header: RecordHeader,
     pub(super) item: RestoreItem,
+    /// The directory that it is made in.
+    pub(super) parent: OutputPath,
     pub(super) data: FileData,
     pub(super) size: Size,
     pub(super) has_metadata: bool,
@@ -106,9 +108,9 @@ impl SmallFile {
         unpacker: &mut Unpacker,
     ) -> Option<Self> {
         let (header, record) = records.look(0, patience)?;
-        let item = new_file(header, record, plan)?;
+        let (item, parent) = new_file(header, record, plan)?;
         let size = Size::of_first(record);
-        let mut file = Self { header, item, data: FileData::default(), size, has_metadata: false };
+        let mut file = Self { header, item, parent, data: FileData::default(), size, has_metadata: false };
         loop {
             let before = file.size.decoded + file.size.rest;
             let Some((header, record)) = records.look(before, patience) else {
@@ -142,22 +144,24 @@ impl SmallFile {
     }
 }
 
-/// What the attribute record of a new small file means.
-fn new_file(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<RestoreItem> {
+/// What the attribute record of a new small file means, and the directory that it is made in.
+fn new_file(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<(RestoreItem, OutputPath)> {
+    let is_small = |item: &RestoreItem| usize::try_from(item.stat.size).is_ok_and(|size| size <= MOST_DATA);
+    let item = restorable(header, record, plan).filter(is_small)?;
+    match Plan::of(&item) {
+        Ok(Plan::Object(Object::NewFile, Place { parent, .. })) => Some((item, parent)),
+        _ => None,
+    }
+}
+
+/// What an attribute record means, if it is one whose data can be restored.
+fn restorable(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<RestoreItem> {
     if header.stream.class() != StreamClass::Attributes {
         return None;
     }
-    let is_new = |record: &AttributesRecord<'_>| {
-        matches!(record.file_type(), Some(FileType::Regular | FileType::EmptyFile))
-            && record.delta_seq == 0
-            && record.lstat.data_stream.is_restorable_data()
-            && usize::try_from(record.lstat.stat.size).is_ok_and(|size| size <= MOST_DATA)
-    };
-    let parsed = AttributesRecord::parse(record).ok().filter(is_new)?;
-    let item = RestoreItem::new(&parsed, header.stream, false, plan);
-    let base = item.path.as_ref().ok()?.base();
-    let has_name = !item.output.ends_with(b"/") && (base != Base::Current || item.output.contains(&b'/'));
-    has_name.then_some(item)
+    let parsed = AttributesRecord::parse(record).ok()?;
+    let is_restorable = parsed.lstat.data_stream.is_restorable_data();
+    is_restorable.then(|| RestoreItem::new(&parsed, header.stream, false, plan))
 }
 
 /// A directory whose records have come. None of them is decoded.
@@ -170,14 +174,8 @@ impl LeftDirectory {
     /// The directory whose records come next, if everything has come.
     pub(super) fn decode(records: &mut Lookahead<'_>, plan: &RestorePlan) -> Option<Self> {
         let (first, record) = records.look(0, LITTLE_PATIENCE)?;
-        if first.stream.class() != StreamClass::Attributes {
-            return None;
-        }
-        let is_directory = |record: &AttributesRecord<'_>| {
-            record.file_type() == Some(FileType::Directory) && record.lstat.data_stream.is_restorable_data()
-        };
-        let parsed = AttributesRecord::parse(record).ok().filter(is_directory)?;
-        let path = RestoreItem::new(&parsed, first.stream, false, plan).path.ok()?;
+        let item = restorable(first, record, plan).filter(|item| item.file_type == Some(FileType::Directory))?;
+        let path = item.path.ok()?;
         let Size { bytes, .. } = Size::of_first(record);
         let mut directory = Self { size: Size { decoded: 0, rest: 1, bytes }, path };
         loop {

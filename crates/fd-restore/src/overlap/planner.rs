@@ -10,7 +10,7 @@ use super::decode::{FileData, LeftDirectory, SmallFile};
 use super::task::{Answer, Task};
 use crate::file::RestoreItem;
 use crate::stream::{Lookahead, Seen};
-use crate::tree::{Directories, MakeDirectory, OutputPath};
+use crate::tree::{Directories, OutputPath};
 
 /// A run ends with the file that brings it above so many bytes, in records and unpacked.
 const MOST_BYTES: usize = 16 << 20;
@@ -82,12 +82,12 @@ impl<'d> Planner<'d> {
 
     /// Adds a file, whose records are taken. `None`: the run ends before it.
     pub(super) fn add_file(&mut self, decoded: SmallFile, records: &mut Lookahead<'_>) -> Option<()> {
-        let SmallFile { header, item, data, size, has_metadata } = decoded;
+        let SmallFile { header, item, parent, data, size, has_metadata } = decoded;
         let path = item.path.as_ref().ok()?;
-        if self.taken.contains(path.as_bytes()) {
+        if self.taken.contains(path.as_bytes()) || self.directories.has_failed(&parent) {
             return None;
         }
-        let (directory, rank) = self.enter(&parent_of(&item)?, &item)?;
+        let (directory, rank) = self.enter(&parent, &item)?;
         self.taken.insert(path.as_bytes().to_vec());
         self.bytes = self.bytes.saturating_add(size.bytes).saturating_add(data.all().len());
         self.open += usize::from(has_metadata);
@@ -121,17 +121,15 @@ impl<'d> Planner<'d> {
                 return None;
             }
         }
-        let how = MakeDirectory { uid: item.stat.uid, gid: item.stat.gid, mode: item.parent_mode(), keep: true };
         self.current = None;
-        self.directories.make(parent, how).ok()?;
+        self.directories.reach_parent(parent, item.directories(false)).ok()?;
         let link = self.directories.last_link().map(<[u8]>::to_vec);
         if is_first {
             self.link = link;
         } else if self.link != link {
             return None;
         }
-        self.directories.note_modification();
-        let handle = Arc::new(self.directories.second_handle().ok()?);
+        let handle = Arc::new(self.directories.for_change().ok()?.try_clone_to_owned().ok()?);
         self.entered += 1;
         self.current = Some((parent.clone(), Arc::clone(&handle), 0));
         Some((handle, 0))
@@ -159,9 +157,4 @@ impl<'d> Planner<'d> {
         self.objects.push_back(Planned::Directory(records.take(size.rest).collect()));
         Some(())
     }
-}
-
-/// The directory that an object is made in.
-pub(super) fn parent_of(item: &RestoreItem) -> Option<OutputPath> {
-    item.path.as_ref().ok()?.split().map(|(parent, _name)| parent)
 }

@@ -12,14 +12,14 @@ use nix::sys::stat::{FileStat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::decode::{LITTLE_PATIENCE, LeftDirectory, PATIENCE, SmallFile};
-use super::planner::{FileOfRun, Planned, Planner, parent_of};
+use super::planner::{FileOfRun, Planned, Planner};
 use super::task::Answer;
 use super::writers::Writers;
 use crate::file::RestoreItem;
 use crate::output_file::{Identity, OutputFile};
 use crate::plan::RestorePlan;
 use crate::stream::{Lookahead, Seen, Unpacker};
-use crate::tree::{Directories, OutputPath};
+use crate::tree::Directories;
 
 /// An object that it is the turn of.
 pub(crate) enum Turn {
@@ -39,12 +39,10 @@ pub(crate) struct RunOfFiles {
 impl RunOfFiles {
     /// Makes the run that begins with the next record, of at most `most` files and `depth` at a
     /// time; `None` if there is none. Directories are made, if need be, as for their first file.
-    /// `failed` is one that could not be made.
     pub(crate) fn make(
         records: &mut Lookahead<'_>,
         plan: &RestorePlan,
         directories: &mut Directories,
-        failed: Option<&OutputPath>,
         (writers, most, depth): (&mut Writers, usize, usize),
         cancel: &CancelToken,
     ) -> Option<Self> {
@@ -55,8 +53,7 @@ impl RunOfFiles {
             let file = SmallFile::decode(records, patience, plan, &mut unpacker);
             patience = LITTLE_PATIENCE;
             let added = match file {
-                Some(file) if parent_of(&file.item).as_ref() != failed => planner.add_file(file, records),
-                Some(_) => None,
+                Some(file) => planner.add_file(file, records),
                 None => LeftDirectory::decode(records, plan).and_then(|left| planner.add_directory(left, records)),
             };
             if added.is_none() {

@@ -22,12 +22,7 @@ use super::named::with_named;
 
 /// Sets the attributes of a file whose data has come.
 pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {
-    let failures = match (file.attributes(), file.descriptor().map(Target::Open)) {
-        (Some(failures), _) => failures,
-        (None, Some(target)) if file.is_new() => target.set_attributes_of_new(&item.stat, usual),
-        (None, Some(target)) => target.set_attributes(&item.stat),
-        (None, None) => return,
-    };
+    let failures = file.set_attributes(&item.stat, usual);
     if let Some(errno) = failures.times {
         report.now(MessageType::Error, &texts::times_not_set(texts::OPEN_LINES, &item.output, errno));
     }

@@ -11,6 +11,7 @@ use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::digests::{Finding, Recorded};
 use crate::file::{DataPath, Destination, Encryption, Sink};
+use crate::output_file::OutputFile;
 use crate::overlap::FileData;
 use crate::plugins::Section;
 use crate::texts;
@@ -48,7 +49,7 @@ impl<'a> Round<'a> {
         self.place.previous = stream.kind();
         let Some((_, _, mut to)) = self.destination() else { return };
         let mut pieces = data.pieces();
-        let is_written = to.sink.file().is_some_and(|file| file.attributes().is_some());
+        let is_written = to.sink.file().is_some_and(OutputFile::is_finished);
         let is_lost = pieces.any(|(length, piece)| {
             to.progress.add_read_bytes(length as u64);
             to.take(piece, is_written).is_err()

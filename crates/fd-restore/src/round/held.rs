@@ -11,7 +11,6 @@ use crate::overlap::{Pace, Writers};
 use crate::plan::{RestorePlan, WritingDepth};
 use crate::plugins::Section;
 use crate::report::{QueuedMessage, Report};
-use crate::tree::OutputPath;
 
 /// The object whose records come.
 pub(super) struct Current {
@@ -70,13 +69,11 @@ pub(super) struct Making {
     /// How many files are made at a time.
     pub(super) pace: Pace,
     pub(super) writers: Writers,
-    /// The parent of the last object that was no directory, if it could not be made.
-    pub(super) failed_parent: Option<OutputPath>,
 }
 
 impl Making {
     pub(super) fn new(depth: WritingDepth) -> Self {
-        Self { pace: Pace::new(depth), writers: Writers::new(), failed_parent: None }
+        Self { pace: Pace::new(depth), writers: Writers::new() }
     }
 }
 

@@ -55,10 +55,7 @@ impl Round<'_> {
     pub(super) fn file_of_run(&mut self, item: RestoreItem, made: Option<OutputFile>) {
         self.announce(&item);
         let created = match made {
-            Some(file) => {
-                self.making.failed_parent = None;
-                Created::Open(file)
-            }
+            Some(file) => Created::Open(file),
             None => self.create(&item),
         };
         self.begin(item, Creation::Core, created);
@@ -119,7 +116,6 @@ impl Round<'_> {
             report: &mut self.report,
             replace: self.plan.replace,
             cancel: self.cancel,
-            failed_parent: &mut self.making.failed_parent,
         }
         .create(item)
     }

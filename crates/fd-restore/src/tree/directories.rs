@@ -145,6 +145,8 @@ pub(crate) struct Directories {
     made: Remembered,
     /// The objects that are no directories, with the paths that they were made under.
     made_objects: Remembered,
+    /// The parent of the last object that was no directory, if it could not be made.
+    failed_parent: Option<OutputPath>,
 }
 
 impl Directories {
@@ -158,7 +160,37 @@ impl Directories {
             recorded: RecordedDirectories::new(),
             made: Remembered::new(),
             made_objects: Remembered::new(),
+            failed_parent: None,
         }
+    }
+
+    /// Makes the directory that an object is made in. If that failed for the object before, it is
+    /// only opened, so that the error is that of the object itself: the inner result.
+    pub(crate) fn make_parent(
+        &mut self,
+        path: &OutputPath,
+        how: MakeDirectory,
+    ) -> Result<Result<(), Errno>, OpenError> {
+        if self.has_failed(path) {
+            return Ok(self.open(path).map(drop).map_err(OpenError::errno));
+        }
+        let reached = self.reach_parent(path, how);
+        if reached.is_err() {
+            self.failed_parent = Some(path.clone());
+        }
+        reached.map(Ok)
+    }
+
+    /// The same without remembering that it failed.
+    pub(crate) fn reach_parent(&mut self, path: &OutputPath, how: MakeDirectory) -> Result<(), OpenError> {
+        self.make(path, how)?;
+        self.failed_parent = None;
+        Ok(())
+    }
+
+    /// Whether this is the parent of the last object, and could not be made.
+    pub(crate) fn has_failed(&self, path: &OutputPath) -> bool {
+        self.failed_parent.as_ref() == Some(path)
     }
 
     /// Opens an existing directory.
@@ -303,9 +335,14 @@ impl Directories {
         self.path.truncate(self.held.last().map_or(0, |dir| dir.end));
     }
 
-    /// To be called before a name is made or removed in the current directory: if its record was
-    /// applied already, its times will be set again.
-    pub(crate) fn note_modification(&mut self) {
+    /// The handle of the current directory, in which a name is about to be made or removed: if its
+    /// record was applied already, its times will be set again.
+    pub(crate) fn for_change(&mut self) -> Result<BorrowedFd<'_>, Errno> {
+        self.note_modification();
+        self.handle().ok_or(Errno::EBADF)
+    }
+
+    fn note_modification(&mut self) {
         let Some(dir) = self.held.last_mut().filter(|dir| !dir.modified) else { return };
         dir.modified = true;
         if self.recorded.is_empty() {
