@@ -228,7 +228,7 @@ impl OutputFile {
         false
     }
 
-    /// Whether the job made it.
+    /// Whether the job made it, so that all that is in it was written.
     pub(crate) const fn is_new(&self) -> bool {
         self.end.is_some()
     }
@@ -287,7 +287,7 @@ impl OutputFile {
     /// job has not made, since it may contain more than was written, and with ECANCELED once the
     /// job is canceled.
     pub(crate) fn read_again(&self, cancel: &CancelToken, mut take: impl FnMut(&[u8])) -> Result<u64, Errno> {
-        if !self.is_of_this_job() {
+        if !self.is_new() {
             return Err(Errno::ESPIPE);
         }
         let open = |path| File::open(path).map_err(|error| errno_of(&error));
@@ -309,11 +309,6 @@ impl OutputFile {
             address = address.saturating_add(count as u64);
         }
         Err(Errno::ECANCELED)
-    }
-
-    /// Whether this job has made the file, so that all that is in it was written.
-    pub(crate) const fn is_of_this_job(&self) -> bool {
-        self.end.is_some()
     }
 
     /// Whether the file can be read back at little cost: it is a new one, and the file system keeps

@@ -104,7 +104,7 @@ impl DigestCheck {
     pub(crate) fn begin(&mut self, size: i64, file: Option<&OutputFile>) {
         self.abandon();
         let size = u64::try_from(size).unwrap_or(u64::MAX);
-        self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_of_this_job);
+        self.is_readable = size <= AGAIN && file.is_some_and(OutputFile::is_new);
         let is_likely = self.expected.file(size, self.is_readable);
         let all = self.expected.all(self.is_readable);
         self.basis = if !self.expected.expects_signature() && !self.records_count {

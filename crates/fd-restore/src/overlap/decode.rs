@@ -75,10 +75,6 @@ pub(super) struct Size {
 }
 
 impl Size {
-    const fn of_first(record: &[u8]) -> Self {
-        Self { decoded: 1, rest: 0, bytes: record.len() + RECORD }
-    }
-
     /// Adds a record's bytes. `None`: there are too many.
     fn add(&mut self, record: &[u8]) -> Option<()> {
         self.bytes = self.bytes.saturating_add(record.len() + RECORD);
@@ -86,48 +82,59 @@ impl Size {
     }
 }
 
-/// A file whose records have come.
-pub(super) struct SmallFile {
+/// What can belong to a run.
+pub(super) enum Kind {
+    /// A small file that is restored like any other new one, in this directory.
+    NewFile(OutputPath),
+    /// A directory that is left. None of its records counts as decoded.
+    Directory,
+}
+
+/// An object all of whose records have come.
+pub(super) struct Decoded {
+    pub(super) kind: Kind,
     /// The header of its attributes.
     pub(super) header: RecordHeader,
     pub(super) item: RestoreItem,
-    /// The directory that it is made in.
-    pub(super) parent: OutputPath,
     pub(super) data: FileData,
     pub(super) size: Size,
     pub(super) has_metadata: bool,
 }
 
-impl SmallFile {
-    /// The file whose records come next, if it is a small one of which everything has come, and
-    /// which is restored like any other new file.
-    pub(super) fn decode(
+impl Decoded {
+    /// The object whose records come next, if it can belong to a run, and everything has come.
+    pub(super) fn next(
         records: &mut Lookahead<'_>,
         patience: Duration,
         plan: &RestorePlan,
         unpacker: &mut Unpacker,
     ) -> Option<Self> {
         let (header, record) = records.look(0, patience)?;
-        let (item, parent) = new_file(header, record, plan)?;
-        let size = Size::of_first(record);
-        let mut file = Self { header, item, parent, data: FileData::default(), size, has_metadata: false };
+        let item = item_of(header, record, plan)?;
+        let kind = kind_of(&item)?;
+        let (patience, decoded) = match kind {
+            Kind::NewFile(_) => (patience, 1),
+            Kind::Directory => (LITTLE_PATIENCE, 0),
+        };
+        let size = Size { decoded, rest: 1 - decoded, bytes: record.len() + RECORD };
+        let mut object = Self { kind, header, item, data: FileData::default(), size, has_metadata: false };
         loop {
-            let before = file.size.decoded + file.size.rest;
+            let before = object.size.decoded + object.size.rest;
             let Some((header, record)) = records.look(before, patience) else {
-                return records.ends_well().then_some(file);
+                return records.ends_well().then_some(object);
             };
-            match header.stream.class() {
-                StreamClass::Attributes | StreamClass::AttributesUpdate => return Some(file),
-                _ if !header.is_of_file_of(&file.header) => return None,
-                StreamClass::Data(_) => file.add_data(header.stream, record, unpacker)?,
-                StreamClass::Metadata(_) => {
-                    file.size.rest += 1;
-                    file.has_metadata |= !record.is_empty();
+            match (header.stream.class(), &object.kind) {
+                (StreamClass::Attributes | StreamClass::AttributesUpdate, _) => return Some(object),
+                _ if !header.is_of_file_of(&object.header) => return None,
+                (StreamClass::Data(_), Kind::NewFile(_)) => object.add_data(header.stream, record, unpacker)?,
+                (StreamClass::Metadata(_), _) => {
+                    object.size.rest += 1;
+                    object.has_metadata |= !record.is_empty();
                 }
-                StreamClass::Digest(_) => file.size.rest += 1,
+                (StreamClass::Digest(_), Kind::NewFile(_)) => object.size.rest += 1,
                 _ => return None,
             }
-            file.size.add(record)?;
+            object.size.add(record)?;
         }
     }
 
@@ -144,18 +151,8 @@ impl SmallFile {
     }
 }
 
-/// What the attribute record of a new small file means, and the directory that it is made in.
-fn new_file(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<(RestoreItem, OutputPath)> {
-    let is_small = |item: &RestoreItem| usize::try_from(item.stat.size).is_ok_and(|size| size <= MOST_DATA);
-    let item = restorable(header, record, plan).filter(is_small)?;
-    match Plan::of(&item) {
-        Ok(Plan::Object(Object::NewFile, Place { parent, .. })) => Some((item, parent)),
-        _ => None,
-    }
-}
-
 /// What an attribute record means, if it is one whose data can be restored.
-fn restorable(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<RestoreItem> {
+fn item_of(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<RestoreItem> {
     if header.stream.class() != StreamClass::Attributes {
         return None;
     }
@@ -164,30 +161,12 @@ fn restorable(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option
     is_restorable.then(|| RestoreItem::new(&parsed, header.stream, false, plan))
 }
 
-/// A directory whose records have come. None of them is decoded.
-pub(super) struct LeftDirectory {
-    pub(super) size: Size,
-    pub(super) path: OutputPath,
-}
-
-impl LeftDirectory {
-    /// The directory whose records come next, if everything has come.
-    pub(super) fn decode(records: &mut Lookahead<'_>, plan: &RestorePlan) -> Option<Self> {
-        let (first, record) = records.look(0, LITTLE_PATIENCE)?;
-        let item = restorable(first, record, plan).filter(|item| item.file_type == Some(FileType::Directory))?;
-        let path = item.path.ok()?;
-        let Size { bytes, .. } = Size::of_first(record);
-        let mut directory = Self { size: Size { decoded: 0, rest: 1, bytes }, path };
-        loop {
-            let Some((header, record)) = records.look(directory.size.rest, LITTLE_PATIENCE) else {
-                return records.ends_well().then_some(directory);
-            };
-            match header.stream.class() {
-                StreamClass::Attributes | StreamClass::AttributesUpdate => return Some(directory),
-                StreamClass::Metadata(_) if header.is_of_file_of(&first) => directory.size.rest += 1,
-                _ => return None,
-            }
-            directory.size.add(record)?;
-        }
+/// Whether an object can belong to a run.
+fn kind_of(item: &RestoreItem) -> Option<Kind> {
+    let is_small = || usize::try_from(item.stat.size).is_ok_and(|size| size <= MOST_DATA);
+    match Plan::of(item).ok()? {
+        Plan::Object(Object::NewFile, Place { parent, .. }) if is_small() => Some(Kind::NewFile(parent)),
+        Plan::Directory(_) if item.file_type == Some(FileType::Directory) => Some(Kind::Directory),
+        _ => None,
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fd_records::RecordHeader;
 
-use super::decode::{FileData, LeftDirectory, SmallFile};
+use super::decode::{Decoded, FileData, Kind, Size};
 use super::task::{Answer, Task};
 use crate::file::RestoreItem;
 use crate::stream::{Lookahead, Seen};
@@ -80,9 +80,13 @@ impl<'d> Planner<'d> {
         self.tasks.len() < most && self.bytes < MOST_BYTES && self.open < MOST_OPEN
     }
 
-    /// Adds a file, whose records are taken. `None`: the run ends before it.
-    pub(super) fn add_file(&mut self, decoded: SmallFile, records: &mut Lookahead<'_>) -> Option<()> {
-        let SmallFile { header, item, parent, data, size, has_metadata } = decoded;
+    /// Adds an object, whose records are taken. `None`: the run ends before it.
+    pub(super) fn add(&mut self, decoded: Decoded, records: &mut Lookahead<'_>) -> Option<()> {
+        let Decoded { kind, header, item, data, size, has_metadata } = decoded;
+        let parent = match kind {
+            Kind::NewFile(parent) => parent,
+            Kind::Directory => return self.leave(item.path.as_ref().ok()?, size, records),
+        };
         let path = item.path.as_ref().ok()?;
         if self.taken.contains(path.as_bytes()) || self.directories.has_failed(&parent) {
             return None;
@@ -144,10 +148,9 @@ impl<'d> Planner<'d> {
 
     /// Adds the records of a directory that the files before it are in, or below. They are applied
     /// when all of these are made. `None`: the run ends before it.
-    pub(super) fn add_directory(&mut self, directory: LeftDirectory, records: &mut Lookahead<'_>) -> Option<()> {
-        let LeftDirectory { size, path } = directory;
+    fn leave(&mut self, path: &OutputPath, size: Size, records: &mut Lookahead<'_>) -> Option<()> {
         let (current, ..) = self.current.as_ref()?;
-        if path.base() != current.base() || !current.is_in(&path) {
+        if path.base() != current.base() || !current.is_in(path) {
             return None;
         }
         // Files in the directories above it go on.

@@ -11,7 +11,7 @@ use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
-use super::decode::{LITTLE_PATIENCE, LeftDirectory, PATIENCE, SmallFile};
+use super::decode::{Decoded, LITTLE_PATIENCE, PATIENCE};
 use super::planner::{FileOfRun, Planned, Planner};
 use super::task::Answer;
 use super::writers::Writers;
@@ -50,15 +50,11 @@ impl RunOfFiles {
         let mut unpacker = Unpacker::new();
         let mut patience = PATIENCE;
         while planner.has_room(most) {
-            let file = SmallFile::decode(records, patience, plan, &mut unpacker);
-            patience = LITTLE_PATIENCE;
-            let added = match file {
-                Some(file) => planner.add_file(file, records),
-                None => LeftDirectory::decode(records, plan).and_then(|left| planner.add_directory(left, records)),
-            };
-            if added.is_none() {
+            let decoded = Decoded::next(records, patience, plan, &mut unpacker);
+            if decoded.and_then(|object| planner.add(object, records)).is_none() {
                 break;
             }
+            patience = LITTLE_PATIENCE;
         }
         let Planner { mut objects, tasks, .. } = planner;
         let files = tasks.len();
