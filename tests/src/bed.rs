@@ -363,8 +363,8 @@ impl Bed {
         Err(BedError::Console { command: commands.join("; "), problem, answer })
     }
 
-    /// Waits until the reports of all these jobs are in the catalog. A question to the catalog takes
-    /// the Director's lock there, so it is asked when the Director's file has them.
+    /// Waits until the reports of all these jobs are in the catalog. A question to it takes the
+    /// Director's lock there, so it is asked when the Director's file has them.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
         wait_for(&format!("the reports of {jobs:?}"), LONGEST_JOB, || {
             let does_run = self.director.runs();

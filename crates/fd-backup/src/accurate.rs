@@ -175,11 +175,14 @@ impl AccurateList {
         let dangles = known.is_link
             && candidate.stat.ctime != known.stat.ctime
             && !state.list.first_name_stands(candidate.stat.ino);
-        let wants_checksum = criteria::wants_checksum(letters) && candidate.stat.mode_type() == Stat::MODE_REGULAR;
-        // New content shows in the change time, too, where there is no digest to compare.
-        let unseen = wants_checksum && options.digest.is_none() && candidate.stat.ctime != known.stat.ctime;
+        let wants_checksum = criteria::wants_checksum(letters);
+        let has_digest = candidate.stat.mode_type() == Stat::MODE_REGULAR && options.digest.is_some();
+        // New content shows in the change time, too, where there is no digest to compare: where a
+        // link leads, which device it is.
+        let has_content = ![Stat::MODE_DIRECTORY, Stat::MODE_FIFO].contains(&candidate.stat.mode_type());
+        let unseen = wants_checksum && has_content && !has_digest && candidate.stat.ctime != known.stat.ctime;
         let differs = dangles || unseen || criteria::differs(letters, &known.stat, candidate.stat, times);
-        let verifiable = candidate.accepted && wants_checksum && options.digest.is_some();
+        let verifiable = candidate.accepted && wants_checksum && has_digest;
         let carries_data = candidate.stat.size > 0 && !known.is_link;
         state.list.note_inode(id, candidate.stat.ino);
         let on_equal_data = match (differs, verifiable, criteria::wants_confirmation(letters)) {

@@ -385,14 +385,18 @@ fn levels() -> Vec<Row> {
 
 /// Where checksum letters have no digest to compare, ours saves what has another change time.
 const WITHOUT_A_SIGNATURE: &str = "Checksum letters do nothing without a signature";
-const SAVED_BY_CHANGE_TIME: [&str; 6] = [
+const SAVED_BY_CHANGE_TIME: [&str; 7] = [
     "record only of",
     "catalog only of",
     "message only of stock: fd: ",
     "message only of ours: fd: -rw",
+    "turned/link-turned",
     "count only of",
     "restored only of",
 ];
+/// A link that leads to another name of the same length.
+const OF_LINKS: &str = "The same for links and devices";
+const TURNED_LINK: [&str; 2] = ["turned/link-turned", "count only of"];
 
 /// Accurate jobs: each letter, deleted files (reference 04 §13).
 fn accurate() -> Vec<Row> {
@@ -419,9 +423,9 @@ fn accurate() -> Vec<Row> {
         tree("accurate-A").options("Accurate = A"),
         tree("accurate-mcs").options("Accurate = mcs ; Signature = MD5"),
         tree("accurate-pins5-md5").options("Accurate = pins5 ; Signature = MD5"),
-        tree("accurate-s1-sha1").options("Accurate = s1 ; Signature = SHA1"),
-        tree("accurate-s2-sha256").options("Accurate = s2 ; Signature = SHA256"),
-        tree("accurate-s3-sha512").options("Accurate = s3 ; Signature = SHA512"),
+        tree("accurate-s1-sha1").options("Accurate = s1 ; Signature = SHA1").differs(OF_LINKS, &TURNED_LINK),
+        tree("accurate-s2-sha256").options("Accurate = s2 ; Signature = SHA256").differs(OF_LINKS, &TURNED_LINK),
+        tree("accurate-s3-sha512").options("Accurate = s3 ; Signature = SHA512").differs(OF_LINKS, &TURNED_LINK),
         tree("accurate-5-xxh64").options("Accurate = s5 ; Signature = XXHASH64").differs(
             "Checksum letters do nothing",
             &[
@@ -430,11 +434,14 @@ fn accurate() -> Vec<Row> {
                 "message only of stock: fd:      Unchanged file skipped: @/edit",
                 "message only of stock: fd:      Unchanged file skipped: @/edit-quietly",
                 "message only of ours: fd: -rw-r--r--   1 root     root                   200",
+                "turned/link-turned",
                 "count only of",
                 "restored only of",
             ],
         ),
-        tree("accurate-5-sparse").options("Accurate = s5 ; Signature = MD5 ; Sparse = yes"),
+        tree("accurate-5-sparse")
+            .options("Accurate = s5 ; Signature = MD5 ; Sparse = yes")
+            .differs(OF_LINKS, &TURNED_LINK),
         tree("accurate-5-no-signature").options("Accurate = s5").differs(WITHOUT_A_SIGNATURE, &SAVED_BY_CHANGE_TIME),
         tree("accurate-5-gzip").options("Accurate = pins5 ; Signature = MD5 ; Compression = GZIP"),
         tree("accurate-all-letters").options("Accurate = ipnugsamcd5 ; Signature = MD5").levels(&all),
@@ -457,12 +464,15 @@ fn accurate() -> Vec<Row> {
 fn bases() -> Vec<Row> {
     let tree = |name| row(name, Tree::Levels).levels(&["Base", "Full"]);
     vec![
-        tree("base").options("Signature = MD5"),
+        tree("base").options("Signature = MD5").differs(OF_LINKS, &["turned/link-turned", "restored only of"]),
         tree("base-no-options").differs(WITHOUT_A_SIGNATURE, &SAVED_BY_CHANGE_TIME),
         tree("base-letters").options("Signature = MD5 ; BaseJob = pmugcs5 ; Accurate = mcs"),
         tree("base-size-only").options("BaseJob = s"),
         tree("base-sha1-gzip").options("Signature = SHA1 ; BaseJob = pins1 ; Compression = GZIP"),
-        tree("base-incremental").options("Signature = MD5").levels(&["Base", "Full", "Incremental"]),
+        tree("base-incremental")
+            .options("Signature = MD5")
+            .levels(&["Base", "Full", "Incremental"])
+            .differs(OF_LINKS, &TURNED_LINK),
         row("base-unchanged", Tree::Types).options("Signature = MD5 ; XattrSupport = yes").levels(&["Base", "Full"]),
     ]
 }

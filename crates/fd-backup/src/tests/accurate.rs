@@ -205,6 +205,25 @@ fn where_no_digest_can_be_compared_the_change_time_decides() {
     }
 }
 
+/// A link has no digest, and its length may be as before.
+#[test]
+fn a_link_that_leads_elsewhere_is_sent_where_digests_are_compared() {
+    for (letters, level) in [("MCspug5:", CHANGES), ("MJspug5:", BASE)] {
+        let mut accurate = Accurate::new(letters, level, 4);
+        for name in ["d/same", "d/altered"] {
+            symlink("here", accurate.bed.path(name)).unwrap();
+        }
+        accurate.list("d/same", "");
+        let altered = stat_of(&accurate.bed.path("d/altered"));
+        accurate.list_as("d/altered", Stat { ctime: altered.ctime - 9, mtime: altered.mtime - 9, ..altered }, "", 0);
+        accurate.list("d/", "");
+        accurate.list("", "");
+        let (bed, outcome) = accurate.run();
+        let links: Vec<_> = saved(&bed, &outcome).into_iter().filter(|(_, code)| *code == 4).collect();
+        assert_eq!(links, [("d/altered".to_owned(), 4)], "{letters}");
+    }
+}
+
 /// Encrypted data has no addresses, so its digest is that of all of it.
 #[test]
 fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() {
