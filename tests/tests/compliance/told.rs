@@ -164,7 +164,7 @@ impl Teller<'_> {
             }
             let stream = stream_name(*stream);
             if !is_file {
-                lines.push(format!("{stream} {}", self.data(data)));
+                lines.push(format!("{stream} {}", shown(data)));
                 continue;
             }
             let Attributes { kind, path, lstat, .. } = Attributes::of(data);
@@ -184,16 +184,6 @@ impl Teller<'_> {
             gone.sort();
         }
         (names, lines)
-    }
-
-    /// Data, or their digest if they are long. A list of names has paths in it.
-    fn data(&self, data: &[u8]) -> String {
-        let text = self.plain(&data.escape_ascii().to_string());
-        if text.len() <= SHOWN {
-            return text;
-        }
-        let digest = hash(MessageDigest::md5(), text.as_bytes()).unwrap();
-        format!("{} {:x}", text.len(), u128::from_be_bytes(digest.as_ref().try_into().unwrap()))
     }
 
     fn catalog(&self, job: &JobResult, names: &HashMap<i64, String>) -> Result<Vec<String>> {
@@ -274,4 +264,13 @@ fn counts(row: &Row, job: &JobResult) -> Vec<String> {
         counts.push(format!("bytes {}", of_job.bytes));
     }
     counts
+}
+
+/// Data, or their length and digest if they are long.
+fn shown(data: &[u8]) -> String {
+    if data.len() <= SHOWN {
+        return data.escape_ascii().to_string();
+    }
+    let digest = hash(MessageDigest::md5(), data).unwrap();
+    format!("{} {:x}", data.len(), u128::from_be_bytes(digest.as_ref().try_into().unwrap()))
 }
