@@ -119,7 +119,8 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
     for one in restores::restore(&bed, plan, rows, &done)? {
         let (row, verdict) = (&rows[one.row], &mut verdicts[one.row]);
         verdict.restored += one.files;
-        verdict.found(&plan.clients[one.by.1]).extend(compare(record, row, &one)?);
+        // What comes back is what was saved, whoever restores it.
+        verdict.found(&plan.clients[one.by.0]).extend(compare(record, row, &one)?);
     }
     Ok(verdicts)
 }

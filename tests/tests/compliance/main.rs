@@ -23,14 +23,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use bed::{ClientOptions, Expect, Fd, Result};
+use bed::{ClientOptions, Expect, Fd, Folder, Memory, Result};
 use beds::verdicts;
 use matrix::{KNOWN_FAULTS, allowed_rows, has_all_worker_counts, private_rows, rows};
 use nix::unistd::geteuid;
 use plan::Plan;
 use row::Row;
 
-const NEEDS: &str = "needs root for trees whose order is known";
+/// What this host lacks for the trees, if anything.
+fn lack() -> Result<Option<&'static str>> {
+    if !geteuid().is_root() {
+        return Ok(Some("needs root for trees whose order is known"));
+    }
+    let folder = Folder::new("attributes")?;
+    let _memory = Memory::mount(folder.path())?;
+    let has_attributes = xattr::set(folder.path(), "user.tried", b"yes").is_ok();
+    Ok((!has_attributes).then_some("tmpfs has no attributes of users here: Linux 6.6 and later"))
+}
 
 /// Runs the plan, prints its table, and fails with the rows that are not as expected.
 #[expect(clippy::print_stdout, reason = "the matrix prints its table")]
@@ -73,8 +82,8 @@ fn judge(plan: &Plan) -> Result<()> {
 /// lookups ahead as it likes, and by eight.
 #[test]
 fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(NEEDS);
+    if let Some(lack) = lack()? {
+        return skip::test(lack);
     }
     let fd = Fd::under_test()?;
     let mut clients = vec![ClientOptions::new(fd).named("test").with_workers(2)];
@@ -91,8 +100,8 @@ fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()
 #[test]
 #[ignore = "`make test-live`: both daemons, live"]
 fn each_daemon_restores_what_the_other_one_saved() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(NEEDS);
+    if let Some(lack) = lack()? {
+        return skip::test(lack);
     }
     let clients =
         [(Fd::Stock, "reference"), (Fd::Ours, "test")].map(|(fd, name)| ClientOptions::new(fd).named(name)).to_vec();
@@ -104,8 +113,8 @@ fn each_daemon_restores_what_the_other_one_saved() -> Result<()> {
 /// choice of them is a bed.
 #[test]
 fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(NEEDS);
+    if let Some(lack) = lack()? {
+        return skip::test(lack);
     }
     let fd = Fd::under_test()?;
     let plan = |(directives, rows): (&[&str], Vec<Row>)| {
@@ -119,8 +128,8 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
 /// What an ordinary user may not read is reported, and the rest is saved.
 #[test]
 fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("needs root to become another user");
+    if let Some(lack) = lack()? {
+        return skip::test(lack);
     }
     let clients = vec![ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody")];
     judge(&Plan { label: "user", rows: private_rows(), clients, by_all: |_| true, beds: 1, restores: &[] })

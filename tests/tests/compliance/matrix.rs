@@ -396,7 +396,8 @@ const SAVED_BY_CHANGE_TIME: [&str; 7] = [
 ];
 /// A link that leads to another name of the same length.
 const OF_LINKS: &str = "The same for links and devices";
-const TURNED_LINK: [&str; 2] = ["turned/link-turned", "count only of"];
+/// Its directory has the time of the restore where the stock daemon has restored it.
+const TURNED_LINK: [&str; 2] = ["/turned", "count only of"];
 
 /// Accurate jobs: each letter, deleted files (reference 04 §13).
 fn accurate() -> Vec<Row> {
