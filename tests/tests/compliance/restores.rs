@@ -61,7 +61,6 @@ pub(crate) fn restore(bed: &Bed, plan: &Plan, rows: &[Row], done: &[Done]) -> Re
         let row = &rows[one.row];
         let job = bed.catalog().job(job)?;
         one.files = job.files;
-        // A list of names, which has paths in it, has a size of its own in each bed.
         one.lines.push(format!("status {} files {} bytes {} errors {}", job.status, job.files, job.bytes, job.errors));
         one.lines.extend(tree(bed, row, &to, begin)?);
         restored.push(one);

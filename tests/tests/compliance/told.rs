@@ -118,7 +118,7 @@ impl Disk {
 /// Lines, each list with what they are about.
 pub(crate) type Parts = [(&'static str, Vec<String>); 4];
 
-/// What a job is told of with.
+/// What is needed to tell of a row's jobs.
 pub(crate) struct Teller<'a> {
     pub(crate) bed: &'a Bed,
     pub(crate) disk: &'a Disk,
@@ -203,7 +203,7 @@ impl Teller<'_> {
         Ok(lines)
     }
 
-    /// What was said; of what comes out of a FIFO only that, as a listing has its time.
+    /// What was said. The listing of a FIFO that was read has the time of the job.
     fn messages(&self, job: &JobResult) -> Vec<String> {
         let lines = job.plain_messages(self.client).into_iter();
         let lines: Vec<_> = lines.filter(|line| !(self.row.alone && line.contains(" frw"))).collect();
