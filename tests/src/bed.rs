@@ -1,6 +1,7 @@
 //! The bed: one Director, one Storage Daemon, a console and any number of File Daemons on ports of
 //! their own, in a folder of their own.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -21,7 +22,7 @@ use crate::patience::{PATIENCE, wait_for};
 use crate::process::{Finished, Process, argv, run};
 use crate::reports::{REPORTS, Reports};
 use crate::root::Root;
-use crate::volume::Records;
+use crate::volume::{Record, Records, Session};
 
 /// A running bed. Dropping it kills its daemons and removes its folder.
 #[derive(Debug)]
@@ -454,6 +455,23 @@ impl Bed {
         let folder = self.folder().join("volumes").join(client);
         let volumes = self.catalog.volumes(job.id)?.into_iter().map(|name| folder.join(name)).collect();
         Records::new(volumes, Some(job.session))
+    }
+
+    /// All records on a client's volumes, read once, by session.
+    pub fn sessions(&self, client: &str) -> Result<HashMap<Session, Vec<Record>>> {
+        let folder = self.folder().join("volumes").join(client);
+        let entries = fs::read_dir(&folder).map_err(BedError::file("read", &folder))?;
+        let mut volumes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        volumes.sort();
+        let mut sessions = HashMap::new();
+        if volumes.is_empty() {
+            return Ok(sessions);
+        }
+        for record in Records::new(volumes, None)? {
+            let record = record?;
+            sessions.entry(record.session).or_insert_with(Vec::new).push(record);
+        }
+        Ok(sessions)
     }
 }
 

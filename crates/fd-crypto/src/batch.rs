@@ -112,12 +112,12 @@ impl<T> DigestBatch<T> {
 
     /// Whether a digest of this kind can be computed for the present message: not if it is longer
     /// than 512 KiB and was begun with other kinds.
-    pub const fn can_make(&self, kind: DigestKind) -> bool {
+    const fn can_make(&self, kind: DigestKind) -> bool {
         !self.is_long || self.kinds.contains(kind)
     }
 
     /// Ends the message. Its digests of these kinds, at most two, are computed by [`Self::finish`].
-    /// [`Self::can_make`] holds for each.
+    /// One of a message that is longer than 512 KiB is missing unless it was begun with it.
     pub fn end(&mut self, kinds: DigestSet, tag: T) {
         let mut values = DigestValues::default();
         let is_long = std::mem::take(&mut self.is_long);
@@ -130,13 +130,16 @@ impl<T> DigestBatch<T> {
         self.begun = self.kept.len();
     }
 
-    /// Ends the message and computes its digest at once. Returns `None` if [`Self::can_make`] does
-    /// not hold, or OpenSSL fails.
+    /// Ends the message and computes its digest at once. Returns `None` if the message is longer than
+    /// 512 KiB and was begun with other kinds, or OpenSSL fails.
     pub fn end_alone(&mut self, kind: DigestKind) -> Option<DigestValue> {
-        let value = match self.is_long {
-            false => self.single.digest(kind, self.kept.get(self.begun..).unwrap_or_default()),
-            true if self.kinds.contains(kind) => self.long.finish(kind),
-            true => return None,
+        if !self.can_make(kind) {
+            return None;
+        }
+        let value = if self.is_long {
+            self.long.finish(kind)
+        } else {
+            self.single.digest(kind, self.kept.get(self.begun..).unwrap_or_default())
         };
         self.begin(DigestSet::EMPTY);
         value.ok()

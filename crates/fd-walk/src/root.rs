@@ -90,15 +90,8 @@ impl Root {
 
 /// A handle of the directory at this absolute path, if no part of it is a link.
 pub(crate) fn open_without_links(path: &[u8]) -> Result<OwnedFd, Errno> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // The kernel does not have it, or a filter refuses it.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            let root = openat(CWD, c"/", flags, Mode::empty())?;
-            if path == b"/" { Ok(root) } else { open_step_by_step(root.as_fd(), path, flags) }
-        }
-        opened => opened,
-    }
+    let begin = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+    directory_below(b"/", path.get(begin..).unwrap_or_default())
 }
 
 /// A handle of the directory at the relative path `below`, if no part of that is a link. Those in
@@ -110,7 +103,7 @@ pub(crate) fn directory_below(directory: &[u8], below: &[u8]) -> Result<OwnedFd,
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat2(&directory, below, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-        // As above.
+        // The kernel does not have it, or a filter refuses it.
         Err(Errno::NOSYS | Errno::PERM) => open_step_by_step(directory.as_fd(), below, flags),
         opened => opened,
     }

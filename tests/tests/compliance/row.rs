@@ -53,7 +53,7 @@ pub(crate) struct Row {
     pub(crate) levels: Vec<&'static str>,
     pub(crate) accurate: bool,
     pub(crate) expect: Expect,
-    /// Its two jobs must not run at the same time.
+    /// Its jobs run one by one, after all others.
     pub(crate) alone: bool,
     /// The state in which its jobs end.
     pub(crate) status: char,

@@ -6,14 +6,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{
-    Attributes, Bed, COUNTS_OF_A_REPORT, JobResult, LStat, Record, Records, Result, Session, stream_name, unescaped,
-};
+use bed::{Attributes, Bed, COUNTS_OF_A_REPORT, JobResult, LStat, Record, Result, Session, stream_name, unescaped};
 use openssl::hash::{MessageDigest, hash};
 use walkdir::WalkDir;
 
@@ -34,20 +31,14 @@ const FIRST_TIME: usize = 10;
 /// All records of a client's volumes by session, their content unpacked.
 pub(crate) type Sessions = HashMap<Session, Vec<Record>>;
 
-/// Reads a client's volumes once.
+/// Reads a client's volumes once. What cannot be unpacked stays as it is, and so differs from what
+/// can.
 pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
-    let folder = bed.folder().join("volumes").join(client);
-    let mut volumes: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    volumes.sort();
-    let mut sessions = Sessions::new();
-    if volumes.is_empty() {
-        return Ok(sessions);
-    }
-    for record in Records::new(volumes, None)? {
-        let record = record?;
-        // What cannot be unpacked stays as it is, and so differs from what can.
-        let record = unpack(record.clone()).unwrap_or(record);
-        sessions.entry(record.session).or_default().push(record);
+    let mut sessions = bed.sessions(client)?;
+    for record in sessions.values_mut().flatten() {
+        if let Ok(unpacked) = unpack(record.clone()) {
+            *record = unpacked;
+        }
     }
     Ok(sessions)
 }

@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bed::{
-    Bed, BedError, COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, FileRow, JobResult, Record, RecordRules, Records, Result,
-    Session, TreeRules, compare_records, compare_trees, line_differences, set_fixed_times,
+    Bed, BedError, COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, FileRow, JobResult, Record, RecordRules, Result, Session,
+    TreeRules, compare_records, compare_trees, line_differences, set_fixed_times,
 };
 use openssl::pkey::{PKey, Private};
 
@@ -27,23 +27,6 @@ const TIMES: std::ops::RangeInclusive<usize> = 10..=12;
 
 /// How far the clocks of Director and File Daemon are apart is measured anew by each job.
 const CLOCKS: &str = "DIR and FD clocks differ by ";
-
-/// Reads all volumes of a client.
-pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
-    let folder = bed.folder().join("volumes").join(client);
-    let entries = fs::read_dir(&folder).map_err(BedError::file("read", &folder))?;
-    let mut volumes: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    volumes.sort();
-    let mut sessions = Sessions::new();
-    if volumes.is_empty() {
-        return Ok(sessions);
-    }
-    for record in Records::new(volumes, None)? {
-        let record = record?;
-        sessions.entry(record.session).or_default().push(record);
-    }
-    Ok(sessions)
-}
 
 /// The key of the clients that encrypt.
 pub(crate) struct Key {

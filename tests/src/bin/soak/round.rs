@@ -196,7 +196,7 @@ impl Course<'_> {
     fn compare(&mut self) -> Result<()> {
         let mut volumes: HashMap<&str, Sessions> = HashMap::new();
         for client in Pair::ALL.iter().flat_map(|pair| pair.clients()) {
-            volumes.insert(client, compare::sessions(&self.stage.bed, client)?);
+            volumes.insert(client, self.stage.bed.sessions(client)?);
         }
         let nothing = Sessions::new();
         let all: Vec<_> = self.plan.lanes.iter().zip(self.backups.clone()).collect();

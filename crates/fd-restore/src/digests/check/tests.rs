@@ -252,6 +252,9 @@ fn prepares_for_none_until_one_comes(mut check: DigestCheck) {
         assert_eq!(check.basis, before);
         assert_eq!(found(&mut check, kind, &file), Finding::Has(digest(kind, b"data")));
     }
+    // Of data that a plugin takes, too.
+    check.begin(-1, None);
+    assert_eq!(check.basis, Basis::Taken);
 }
 
 #[test]
