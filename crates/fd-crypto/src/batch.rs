@@ -130,8 +130,8 @@ impl<T> DigestBatch<T> {
         self.begun = self.kept.len();
     }
 
-    /// Ends the message and computes its digest at once. Returns `None` if the message is longer than
-    /// 512 KiB and was begun with other kinds, or OpenSSL fails.
+    /// Ends the message and computes its digest at once. Returns `None` if the message is longer
+    /// than 512 KiB and was begun with other kinds, or OpenSSL fails.
     pub fn end_alone(&mut self, kind: DigestKind) -> Option<DigestValue> {
         if !self.can_make(kind) {
             return None;

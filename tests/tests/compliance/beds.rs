@@ -167,7 +167,7 @@ fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize, look: impl 
     for (number, row) in wanted(true) {
         let mut jobs = Vec::new();
         for command in commands(row) {
-            let fifo = bed.folder().join("source/walk/fifo");
+            let fifo = bed.folder().join("source").join(Tree::Written.name()).join("fifo");
             let script = format!("yes through the pipe | dd of={} bs=60000 count=1 iflag=fullblock", fifo.display());
             let _writer = Process::start("writer", &argv(["sh", "-c", &script]), &bed.folder().join("log/writer.out"))?;
             jobs.extend(bed.queue_all(&[command])?);

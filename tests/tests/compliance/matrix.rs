@@ -252,6 +252,7 @@ fn patterns() -> Vec<Row> {
 /// Mount points, flags, special files, recursion (reference 03 §5).
 fn walks() -> Vec<Row> {
     let tree = |name| row(name, Tree::Walk);
+    let written = |name| row(name, Tree::Written).file("@/fifo").alone();
     vec![
         tree("walk-plain").options("Signature = MD5"),
         tree("onefs-no").options("OneFS = no ; Signature = MD5"),
@@ -286,9 +287,9 @@ fn walks() -> Vec<Row> {
             .options(r#"Exclude = yes ; WildDir = "*/ignored""#),
         tree("fifo-top").options("Signature = MD5").file("@/fifo"),
         tree("fifo-nested-read").options("ReadFifo = yes ; Signature = MD5"),
-        tree("fifo-read").options("ReadFifo = yes ; Signature = MD5").file("@/fifo").alone(),
-        tree("fifo-read-gzip").options("ReadFifo = yes ; Compression = GZIP").file("@/fifo").alone(),
-        tree("fifo-read-sparse").options("ReadFifo = yes ; Sparse = yes").file("@/fifo").alone(),
+        written("fifo-read").options("ReadFifo = yes ; Signature = MD5"),
+        written("fifo-read-gzip").options("ReadFifo = yes ; Compression = GZIP"),
+        written("fifo-read-sparse").options("ReadFifo = yes ; Sparse = yes"),
         row("device-top", Tree::Types).options("Signature = MD5").file("@/special/character-device"),
         row("socket-top", Tree::Types).options("Signature = MD5").file("@/special/socket").file("@/special"),
     ]

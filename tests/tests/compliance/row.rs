@@ -24,6 +24,8 @@ pub(crate) enum Tree {
     Allowed,
     /// What an ordinary user may not read.
     Private,
+    /// A FIFO that is written while it is read, so that its times change.
+    Written,
 }
 
 impl Tree {
@@ -38,6 +40,7 @@ impl Tree {
             Self::Levels => "levels",
             Self::Allowed => "allowed",
             Self::Private => "private",
+            Self::Written => "written",
         }
     }
 }

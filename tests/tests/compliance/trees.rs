@@ -49,7 +49,10 @@ pub(crate) fn build(source: &Path) -> Result<()> {
     }
     private(&place(Tree::Private));
     walk(&place(Tree::Walk))?;
-    for tree in ["match", "links", "levels", "walk", "allowed", "private"] {
+    let written = place(Tree::Written);
+    fs::create_dir_all(&written).unwrap();
+    mkfifo(&written.join("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    for tree in ["match", "links", "levels", "walk", "allowed", "private", "written"] {
         fixed_times(&source.join(tree))?;
     }
     set_fixed_times(source)
