@@ -209,7 +209,7 @@ impl Bed {
     pub fn prepare(options: BedOptions) -> Result<Self> {
         let root = Root::find()?;
         let folder = &options.folder;
-        for name in ["etc", "log", "work/dir", "work/sd", "restored", "source"] {
+        for name in ["etc", "log", "work/sd", "restored", "source"] {
             folder.make(name)?;
         }
         let director_port = ReservedPort::new()?;

@@ -1,20 +1,30 @@
 //! The Director's catalog (SQLite): made by the package's own script, read back for the tests.
-//!
-//! It is read with the root's `sqlite3` program, every column in hexadecimal: names may hold any
-//! byte.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use nix::sys::statvfs::statvfs;
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 
 use crate::error::{BedError, Result};
-use crate::process::run;
+use crate::folder::Folder;
 use crate::root::Root;
 
+/// Where a catalog need not wait for a disk: the Director has it synchronized many times a job.
+const MEMORY: &str = "/dev/shm";
+/// Bytes that must be free there, for the catalogs of many beds.
+const ROOM: u64 = 1 << 30;
+
 /// The catalog of one bed.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Catalog {
-    root: Root,
-    database: PathBuf,
+    database: Mutex<Connection>,
+    /// Where the Director's working directory is if that is only a link.
+    _memory: Option<Folder>,
 }
 
 /// One row of the `Job` table.
@@ -57,9 +67,16 @@ pub struct FileRow {
 }
 
 impl Catalog {
-    /// Creates the tables in `directory/bacula.db`.
+    /// Makes the Director's working directory, with the tables in `directory/bacula.db`; in memory
+    /// if there is enough.
     pub(crate) fn create(root: &Root, directory: &Path) -> Result<Self> {
-        let catalog = Self { root: root.clone(), database: directory.join("bacula.db") };
+        let is_roomy = statvfs(MEMORY).is_ok_and(|memory| memory.blocks_available() * memory.fragment_size() >= ROOM);
+        let memory = is_roomy.then(|| Folder::below(Path::new(MEMORY), "catalog")).transpose()?;
+        match &memory {
+            Some(memory) => symlink(memory.path(), directory),
+            None => fs::create_dir(directory),
+        }
+        .map_err(BedError::file("make", directory))?;
         let script = root.inside("usr/share/bacula-director/make_sqlite3_tables");
         let text = fs::read_to_string(&script).map_err(BedError::file("read", &script))?;
         // The script changes to /var/lib/bacula of the host and calls the host's sqlite3: only its
@@ -68,29 +85,31 @@ impl Catalog {
             .split_once("<<END-OF-DATA\n")
             .and_then(|(_, rest)| rest.split_once("\nEND-OF-DATA"))
             .map(|(sql, _)| sql)
-            .ok_or_else(|| catalog.problem(&script.display().to_string(), "no here-document in the script"))?;
+            .ok_or_else(|| problem(&script.display().to_string(), "no here-document in the script"))?;
+        let database = Connection::open(directory.join("bacula.db")).map_err(sqlite("open"))?;
+        // The Director writes the same file; wait for it.
+        database.busy_timeout(Duration::from_secs(60)).map_err(sqlite("busy_timeout"))?;
         // A catalog that is not complete yet need not survive anything.
-        catalog.sqlite(&format!("PRAGMA synchronous = OFF;\nPRAGMA journal_mode = OFF;\n{sql}\n"))?;
+        let sql =
+            format!("PRAGMA synchronous = OFF;\nPRAGMA journal_mode = OFF;\n{sql}\nPRAGMA journal_mode = DELETE;\n");
+        let catalog = Self { database: Mutex::new(database), _memory: memory };
+        catalog.change(&sql)?;
         Ok(catalog)
     }
 
-    /// Runs a query; each column of each row as bytes.
+    /// Runs a query; each column of each row as bytes: names may hold any.
     pub fn rows(&self, columns: &[&str], rest: &str) -> Result<Vec<Vec<Vec<u8>>>> {
-        let hex: Vec<_> = columns.iter().map(|column| format!("hex({column})")).collect();
-        let query = format!("SELECT {} {rest};\n", hex.join(", "));
-        let answer = self.sqlite(&query)?;
-        let text = String::from_utf8_lossy(&answer);
-        text.lines()
-            .map(|line| {
-                let row = line.split('|').map(unhex).collect::<Option<Vec<_>>>();
-                row.ok_or_else(|| self.problem(&query, "a column is not hexadecimal"))
-            })
-            .collect()
+        let query = format!("SELECT {} {rest}", columns.join(", "));
+        let database = self.database.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut statement = database.prepare(&query).map_err(sqlite(&query))?;
+        let row = |row: &rusqlite::Row<'_>| (0..columns.len()).map(|column| row.get_ref(column).map(bytes)).collect();
+        let rows = statement.query_map([], row).map_err(sqlite(&query))?;
+        rows.collect::<rusqlite::Result<_>>().map_err(sqlite(&query))
     }
 
     /// Changes the catalog behind the Director's back.
     pub fn change(&self, sql: &str) -> Result<()> {
-        self.sqlite(sql).map(drop)
+        self.database.lock().unwrap_or_else(PoisonError::into_inner).execute_batch(sql).map_err(sqlite(sql))
     }
 
     /// The row of a job.
@@ -108,22 +127,22 @@ impl Catalog {
         ];
         let rest = format!("FROM Job WHERE JobId = {id}");
         let rows = self.rows(&columns, &rest)?;
-        let row = rows.first().ok_or_else(|| self.problem(&rest, "no such job"))?;
+        let row = rows.first().ok_or_else(|| problem(&rest, "no such job"))?;
         let [job, status, level, files, bytes, read_bytes, errors, session_id, session_time] = &row[..] else {
-            return Err(self.problem(&rest, "expected nine columns"));
+            return Err(problem(&rest, "expected nine columns"));
         };
         let letter = |bytes: &[u8]| bytes.first().map_or(' ', |&byte| char::from(byte));
         let narrow = |bytes: &[u8]| -> Result<u32> {
-            u32::try_from(self.number(bytes)?).map_err(|error| self.problem(&rest, &error.to_string()))
+            u32::try_from(number(bytes)?).map_err(|error| problem(&rest, &error.to_string()))
         };
         Ok(JobRow {
             id,
             job: String::from_utf8_lossy(job).into_owned(),
             status: letter(status),
             level: letter(level),
-            files: self.number(files)?,
-            bytes: self.number(bytes)?,
-            read_bytes: self.number(read_bytes)?,
+            files: number(files)?,
+            bytes: number(bytes)?,
+            read_bytes: number(read_bytes)?,
             errors: narrow(errors)?,
             session: (narrow(session_id)?, narrow(session_time)?),
         })
@@ -136,13 +155,13 @@ impl Catalog {
         );
         let signed = |bytes: &[u8]| -> Result<i64> {
             let text = String::from_utf8_lossy(bytes);
-            text.parse().map_err(|_| self.problem(&rest, &format!("expected a number, got {text:?}")))
+            text.parse().map_err(|_| problem(&rest, &format!("expected a number, got {text:?}")))
         };
         self.rows(&["FileIndex", "Path", "Filename", "LStat", "MD5", "DeltaSeq"], &rest)?
             .into_iter()
             .map(|row| {
                 let [file_index, path, name, lstat, digest, delta_seq] = &row[..] else {
-                    return Err(self.problem(&rest, "expected six columns"));
+                    return Err(problem(&rest, "expected six columns"));
                 };
                 Ok(FileRow {
                     file_index: signed(file_index)?,
@@ -173,41 +192,29 @@ impl Catalog {
         let rows = self.rows(&["VolumeName"], &rest)?;
         Ok(rows.iter().flatten().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
     }
+}
 
-    fn number(&self, bytes: &[u8]) -> Result<u64> {
-        let text = String::from_utf8_lossy(bytes);
-        // A column that the Director has not filled yet is empty.
-        if text.is_empty() {
-            Ok(0)
-        } else {
-            text.parse().map_err(|_| self.problem("a number", &format!("got {text:?}")))
-        }
-    }
+fn number(bytes: &[u8]) -> Result<u64> {
+    let text = String::from_utf8_lossy(bytes);
+    // A column that the Director has not filled yet is empty.
+    if text.is_empty() { Ok(0) } else { text.parse().map_err(|_| problem("a number", &format!("got {text:?}"))) }
+}
 
-    fn sqlite(&self, sql: &str) -> Result<Vec<u8>> {
-        let argv = self
-            .root
-            .argv("/usr/bin/sqlite3", ["-batch".into(), "-bail".into(), self.database.clone().into_os_string()])?;
-        // The Director writes the same file; wait for it.
-        let done = run(&argv, format!(".timeout 60000\n{sql}").as_bytes())?;
-        if done.status.success() { Ok(done.stdout) } else { Err(self.problem(sql, &done.text())) }
-    }
-
-    #[expect(clippy::unused_self, reason = "reads better at its many callers")]
-    fn problem(&self, query: &str, problem: &str) -> BedError {
-        let query = query.chars().take(300).collect();
-        BedError::Catalog { query, problem: problem.to_owned() }
+/// A column as SQLite shows it.
+fn bytes(value: ValueRef<'_>) -> Vec<u8> {
+    match value {
+        ValueRef::Null => Vec::new(),
+        ValueRef::Integer(number) => number.to_string().into_bytes(),
+        ValueRef::Real(number) => number.to_string().into_bytes(),
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.to_vec(),
     }
 }
 
-/// The bytes behind hexadecimal digits.
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    text.as_bytes()
-        .chunks(2)
-        .map(|pair| match pair {
-            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
-            _ => None,
-        })
-        .collect()
+fn sqlite(query: &str) -> impl Fn(rusqlite::Error) -> BedError {
+    move |error| problem(query, &error.to_string())
+}
+
+fn problem(query: &str, problem: &str) -> BedError {
+    let query = query.chars().take(300).collect();
+    BedError::Catalog { query, problem: problem.to_owned() }
 }

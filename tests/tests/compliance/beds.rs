@@ -158,9 +158,10 @@ fn run_phase(bed: &mut Bed, plan: &Plan, rows: &[Row], phase: usize, look: impl 
         .collect();
     if rows.iter().any(|row| row.status == 'f') {
         // Told that a job has failed before it came to the Storage Daemon, that one takes up to two
-        // minutes to give way.
+        // minutes to give way. It is there again for a Director that has yet to tell it.
         bed.wait_for_messages(&ids, "Bad response to Include command")?;
         bed.storage().kill()?;
+        bed.storage().start()?;
     }
     bed.wait_for_reports(&ids)?;
     look();
