@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use bed::peer::{Frame, Peer, director_session};
-use bed::{Bed, FileSet, JobResult, PATIENCE, Result, wait_for};
+use bed::{Bed, BedError, FileSet, JobResult, PATIENCE, Result, wait_for};
 
 use crate::jobs::{CLIENT, about, run_all, set};
 
@@ -207,10 +207,19 @@ fn job(bed: &Bed, wrong: &mut String, (call, function): (&str, &str), command: &
     let number = bed.queue(command)?;
     let job = bed.wait(number)?;
     drop(switched);
-    let log = fs::read_to_string(bed.folder().join("work").join(CLIENT).join("all.log")).unwrap();
     let of_job = |line: &&str| line.contains(&format!("JobId {number}:"));
-    let lines: Vec<_> = log.lines().filter(of_job).collect();
-    hows().for_each(|how| judge(wrong, function, how, &lines.join("\n")));
+    let path = bed.folder().join("work").join(CLIENT).join("all.log");
+    // The daemon writes its own log when it has the time.
+    let told = wait_for(&format!("what is said of {function}"), PATIENCE, || {
+        let log = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
+        let lines: Vec<_> = log.lines().filter(of_job).collect();
+        let mut missing = String::new();
+        hows().for_each(|how| judge(&mut missing, function, how, &lines.join("\n")));
+        Ok(if missing.is_empty() { Ok(()) } else { Err(missing) })
+    });
+    if let Err(missing) = told {
+        writeln!(wrong, "{missing}").unwrap();
+    }
     Ok(job)
 }
 

@@ -92,7 +92,7 @@ fn run_to_end(
         // A plugin may be waiting for something; nothing waits for it any more.
         job.cancel_plugins();
     }
-    let Joined { panicked, left } = threads.end();
+    let Joined { panicked, left } = threads.end(sent.is_ok());
     if panicked > 0 {
         return Err(BackupError::Panicked);
     }
@@ -113,15 +113,15 @@ fn run_to_end(
 struct EndThreads<'j>(&'j Job);
 
 impl EndThreads<'_> {
-    fn end(self) -> Joined {
+    fn end(self, is_good: bool) -> Joined {
         let job = std::mem::ManuallyDrop::new(self).0;
-        job.end_threads()
+        job.end_threads(is_good)
     }
 }
 
 impl Drop for EndThreads<'_> {
     fn drop(&mut self) {
-        let _joined = self.0.end_threads();
+        let _joined = self.0.end_threads(false);
     }
 }
 

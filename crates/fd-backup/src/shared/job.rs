@@ -152,10 +152,11 @@ impl Job {
         self.wanted.contains(&kind)
     }
 
-    /// Stops and ends all threads.
-    pub(crate) fn end_threads(&self) -> Joined {
+    /// Stops and ends all threads. `is_good`: all that the job has to send is sent.
+    pub(crate) fn end_threads(&self, is_good: bool) -> Joined {
         self.exchange.stop();
-        let joined = self.workers.threads.join(|| self.is_in_plugin());
+        let is_good = || is_good && !self.cancel.is_cancelled();
+        let joined = self.workers.threads.join(is_good, || self.is_in_plugin());
         if joined.left > 0 {
             self.exchange.free_pieces();
         }

@@ -48,7 +48,8 @@ pub struct BackupPlan {
     pub max_job_errors: u32,
     /// How long to wait until a fifo is opened for writing; the stock daemon waits 60 s.
     pub fifo_timeout: Duration,
-    /// How long a job that is over waits for its threads; those that hang are left behind then.
+    /// How long a job that is canceled or fails waits for its threads; those that hang are left
+    /// behind then. A job that is good waits 30 times as long.
     pub grace: Duration,
     /// Encryption and signatures, if they are configured.
     pub protection: Option<Arc<Protection>>,
