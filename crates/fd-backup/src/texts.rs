@@ -343,9 +343,9 @@ pub(crate) fn left_behind(threads: usize) -> Vec<u8> {
     format!("Storage does not answer: {threads} of the job's threads still wait for it.\n").into_bytes()
 }
 
-/// The time that each stage took, in seconds, and what was given away to others. `age` is that of
-/// the job.
-pub(crate) fn stage_times(times: &StageTimes, workers: usize, age: Duration) -> Vec<u8> {
+/// The time that each stage took, in seconds, what an inode scan has spared, and what was given
+/// away to others. `age` is that of the job.
+pub(crate) fn stage_times(times: &StageTimes, workers: usize, not_looked_up: u64, age: Duration) -> Vec<u8> {
     let seconds = |stage| times.get(stage).as_secs_f64();
     let (walk, walk_waits) = (seconds(Stage::Walk), seconds(Stage::WalkWaits));
     let (work, read) = (seconds(Stage::Work), seconds(Stage::Read));
@@ -361,11 +361,16 @@ pub(crate) fn stage_times(times: &StageTimes, workers: usize, age: Duration) -> 
     } else {
         "digests, compression and encryption"
     };
+    let spared = if not_looked_up == 0 {
+        String::new()
+    } else {
+        format!(" ({not_looked_up} entries not looked up after an inode scan)")
+    };
     let gave_way = times.gave_way_to().map_or_else(String::new, |(gave_way, to)| {
         format!("; gave way {:.0} s of {:.0} s: {to} pressure", gave_way.as_secs_f64(), age.as_secs_f64())
     });
     format!(
-        "Where the time went, in seconds: walk {:.3} and waiting {walk_waits:.3}; {workers} workers: reading {read:.3}, \
+        "Where the time went, in seconds: walk {:.3} and waiting {walk_waits:.3}{spared}; {workers} workers: reading {read:.3}, \
          digests, compression and encryption {encode:.3}, waiting for entries {for_entries:.3}, for the sender \
          {for_sender:.3}; sending {send:.3} and waiting {send_waits:.3}{gave_way}. Slowest: {slowest}.\n",
         (walk - walk_waits).max(0.0)

@@ -34,8 +34,9 @@ pub use resources::{
     PasswordKey, Pki, Schedule, Statistics, StatisticsKind, Tls, TypeSet,
 };
 pub use settings::{
-    Bpipe, ConnectionSettings, JobManners, JobSettings, LogFormat, LogLevel, LogSettings, MetricsSettings,
-    PluginHostSettings, PluginSettings, RestoreCommands, SETTINGS_FILE, Settings, SettingsError, TlsSettings,
+    Bpipe, ConnectionSettings, JobInodeScan, JobManners, JobSettings, LogFormat, LogLevel, LogSettings,
+    MetricsSettings, PluginHostSettings, PluginSettings, RestoreCommands, SETTINGS_FILE, Settings, SettingsError,
+    TlsSettings,
 };
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;

@@ -199,6 +199,8 @@ pub struct JobSettings {
     /// 1 MiB; `None`: the program's own choice.
     #[serde(deserialize_with = "kept_signatures")]
     pub kept_signatures: Option<u64>,
+    /// Whether Incremental and Differential jobs find unchanged files by an inode scan.
+    pub inode_scan: JobInodeScan,
     /// How backups give way to others that need the processors, the disks or the memory.
     pub manners: JobManners,
     /// Whether a backup's last message, and the status of one that runs, show how the time is
@@ -216,6 +218,19 @@ pub struct JobSettings {
     pub reading_depth: Removed,
     /// Removed.
     pub writing_depth: Removed,
+}
+
+/// `job.inode_scan`
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum JobInodeScan {
+    /// Never.
+    #[default]
+    Off,
+    /// Where it takes less than the lookups.
+    Auto,
+    /// Wherever it can be done.
+    Always,
 }
 
 /// `job.manners`

@@ -23,7 +23,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::attributes::Found;
-use crate::directory::{Loan, Rest};
+use crate::directory::{Leaf, Loan, Rest, push_name};
+use crate::scan::Known;
 use crate::settings::{LookupDepth, WalkEnd};
 use agenda::{Agenda, Entered, Next, Reply};
 pub(crate) use calls::{Calls, Kernel};
@@ -41,11 +42,12 @@ pub(crate) struct Ahead {
     /// No thread can be started, or one has panicked.
     is_alone: bool,
     reads_links: bool,
+    scans: Vec<Arc<Known>>,
     /// Entries that the walk has still to use: of the directory that it is in, and of those above
     /// in which an entry has become a directory.
     handed: Vec<(FolderId, VecDeque<Handed>)>,
-    /// What was found about the entry that the walk has taken from these.
-    answer: Option<Answer>,
+    /// The entry that the walk has taken from these.
+    taken: Option<Handed>,
     /// The target of the link that was looked up last.
     link: Option<Result<Vec<u8>, Errno>>,
 }
@@ -59,8 +61,9 @@ impl Ahead {
             scouts: None,
             is_alone: false,
             reads_links,
+            scans: Vec::new(),
             handed: Vec::new(),
-            answer: None,
+            taken: None,
             link: None,
         }
     }
@@ -92,7 +95,10 @@ impl Ahead {
         if self.scouts.is_none() {
             let mut scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
             self.is_alone = scouts.grow(self.depth.scouts()) == 0;
-            scouts.with(|agenda| agenda.set_depth(self.depth.get(), self.depth.turn()));
+            scouts.with(|agenda| {
+                agenda.set_depth(self.depth.get(), self.depth.turn());
+                self.scans.iter().for_each(|scan| agenda.add_scan(Arc::clone(scan)));
+            });
             self.scouts = Some(scouts);
         }
         self.is_alone |= self.scouts.as_ref().is_some_and(Scouts::have_ended);
@@ -104,34 +110,51 @@ impl Ahead {
         self.scouts.as_ref().map(|scouts| scouts.with(|agenda| agenda.place_below(folder))).unwrap_or_default()
     }
 
-    /// Appends the next name of a lent directory to `path`, `false` at its end.
+    /// From now on, what this scan has found to be old is not looked up ahead.
+    pub(crate) fn add_scan(&mut self, scan: &Arc<Known>) {
+        self.scans.push(Arc::clone(scan));
+        if let Some(scouts) = &self.scouts {
+            scouts.with(|agenda| agenda.add_scan(Arc::clone(scan)));
+        }
+    }
+
+    /// From now on, everything is looked up again on this device.
+    pub(crate) fn remove_scan(&mut self, dev: u64) {
+        self.scans.retain(|scan| scan.dev() != dev);
+        if let Some(scouts) = &self.scouts {
+            scouts.with(|agenda| agenda.remove_scan(dev));
+        }
+    }
+
+    /// Appends the next name of a lent directory to `path`, `None` at its end.
     pub(crate) fn next_name(
         &mut self,
         folder: FolderId,
         path: &mut Vec<u8>,
         walk: &dyn Attend,
-    ) -> Result<Result<bool, Errno>, WalkEnd> {
-        self.answer = None;
+    ) -> Result<Result<Option<Leaf>, Errno>, WalkEnd> {
+        self.taken = None;
         let mut handed = self.handed_of(folder);
         if handed.is_empty() {
             match self.ask(folder, walk, |agenda| agenda.next(folder))? {
                 Reply::Ready(Next::Known(known)) => handed = known,
-                Reply::Ready(Next::Name(name)) => {
+                Reply::Ready(Next::Name(name, leaf)) => {
                     path.extend_from_slice(&name);
-                    return Ok(Ok(true));
+                    return Ok(Ok(Some(leaf)));
                 }
-                Reply::Ready(Next::Ended) => return Ok(Ok(false)),
+                Reply::Ready(Next::Ended) => return Ok(Ok(None)),
                 Reply::Ready(Next::Failed(errno)) => return Ok(Err(errno)),
                 Reply::Wait | Reply::Yourself => return Ok(Err(Errno::IO)),
             }
         }
-        let Some((name, answer)) = handed.pop_front() else { return Ok(Err(Errno::IO)) };
+        let Some(entry) = handed.pop_front() else { return Ok(Err(Errno::IO)) };
         if !handed.is_empty() {
             self.handed.push((folder, handed));
         }
-        path.extend_from_slice(&name);
-        self.answer = Some(answer);
-        Ok(Ok(true))
+        path.extend_from_slice(&entry.name);
+        let leaf = entry.leaf;
+        self.taken = Some(entry);
+        Ok(Ok(Some(leaf)))
     }
 
     fn handed_of(&mut self, folder: FolderId) -> VecDeque<Handed> {
@@ -147,11 +170,11 @@ impl Ahead {
         walk: &dyn Attend,
     ) -> Result<Option<Result<Found, Errno>>, WalkEnd> {
         self.link = None;
-        let reply = match self.answer.take() {
-            Some(answer) => {
+        let reply = match self.taken.take() {
+            Some(entry) => {
                 self.used(Duration::ZERO);
                 // One that is old is looked up anew.
-                Some(answer).filter(Answer::is_fresh)
+                entry.answer.filter(Answer::is_fresh)
             }
             None => match self.ask(folder, walk, |agenda| agenda.look(folder))? {
                 Reply::Ready(answer) => Some(answer),
@@ -225,8 +248,12 @@ impl Ahead {
     pub(crate) fn take_back(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<(Vec<u8>, Rest), WalkEnd> {
         match self.ask(folder, walk, |agenda| agenda.take_back(folder))? {
             Reply::Ready((names, rest)) => {
-                let handed = self.handed_of(folder).into_iter().flat_map(|(name, _)| [&*name, &[0]].concat());
-                Ok((handed.chain(names).collect(), rest))
+                let mut all = Vec::new();
+                for Handed { name, leaf, .. } in self.handed_of(folder) {
+                    push_name(&mut all, leaf, &name);
+                }
+                all.extend_from_slice(&names);
+                Ok((all, rest))
             }
             Reply::Wait | Reply::Yourself => Ok((Vec::new(), Rest::Failed(Errno::IO))),
         }

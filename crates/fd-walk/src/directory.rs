@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RawDir, SeekFrom};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, SeekFrom};
 use rustix::io::Errno;
 
 use crate::snapshots::ReadAt;
@@ -40,7 +40,7 @@ pub(crate) struct Directory {
     identity: (u64, u64),
     /// `None` while the directory is put aside.
     descriptor: Option<Arc<OwnedFd>>,
-    /// Names that were read but not used yet, each with a NUL behind it.
+    /// Names that were read but not used yet, as [`push_name`] writes them.
     names: Vec<u8>,
     next: usize,
     state: State,
@@ -76,9 +76,27 @@ pub(crate) enum Rest {
 #[derive(Debug)]
 pub(crate) struct Loan {
     pub(crate) descriptor: Arc<OwnedFd>,
-    /// Names that were read but not used yet, each with a NUL behind it.
+    /// Names that were read but not used yet, as [`push_name`] writes them.
     pub(crate) names: Vec<u8>,
     pub(crate) rest: Rest,
+}
+
+/// The inode of an entry that is no directory, as the directory that holds it says; 0 for a
+/// directory, and where that is not known.
+pub(crate) type Leaf = u64;
+
+/// Appends a name and a NUL behind what the directory says of it.
+pub(crate) fn push_name(names: &mut Vec<u8>, leaf: Leaf, name: &[u8]) {
+    names.extend_from_slice(&leaf.to_ne_bytes());
+    names.extend_from_slice(name);
+    names.push(0);
+}
+
+/// The first of these names, and how many bytes it takes.
+pub(crate) fn first_name(names: &[u8]) -> Option<(Leaf, &[u8], usize)> {
+    let (leaf, rest) = names.split_first_chunk()?;
+    let len = rest.iter().position(|byte| *byte == 0)?;
+    Some((Leaf::from_ne_bytes(*leaf), rest.get(..len)?, size_of::<Leaf>() + len + 1))
 }
 
 impl Directory {
@@ -144,13 +162,13 @@ impl Directory {
 
     /// Appends the next name to `path`, which is the path of the directory with a final
     /// slash, and which is read at `read_at`.
-    /// `false` at the end, and from then on.
+    /// `None` at the end, and from then on.
     pub(crate) fn next_name(
         &mut self,
         path: &mut Vec<u8>,
         read_at: &ReadAt,
         scratch: &mut Scratch,
-    ) -> Result<bool, Errno> {
+    ) -> Result<Option<Leaf>, Errno> {
         if self.descriptor.is_none() {
             self.open_again(&read_at.of(path));
         }
@@ -160,15 +178,15 @@ impl Directory {
             self.read_chunk(scratch);
         }
         let rest = self.names.get(self.next..).unwrap_or_default();
-        let Some(len) = rest.iter().position(|byte| *byte == 0) else {
+        let Some((leaf, name, len)) = first_name(rest) else {
             return match std::mem::replace(&mut self.state, State::Ended) {
                 State::Failed(errno) => Err(errno),
-                _ => Ok(false),
+                _ => Ok(None),
             };
         };
-        path.extend_from_slice(rest.get(..len).unwrap_or_default());
-        self.next += len + 1;
-        Ok(true)
+        path.extend_from_slice(name);
+        self.next += len;
+        Ok(Some(leaf))
     }
 
     /// Closes the descriptor. A moderate number of names is held in memory; of a large directory,
@@ -225,8 +243,8 @@ impl Directory {
     fn read_chunk(&mut self, scratch: &mut Scratch) {
         let (State::Reading, Some(descriptor)) = (self.state, &self.descriptor) else { return };
         let names = &mut self.names;
-        let rest = read(descriptor.as_fd(), &mut scratch.answer, |name, _| {
-            names.extend_from_slice(name.to_bytes_with_nul());
+        let rest = read(descriptor.as_fd(), &mut scratch.answer, |name, ino, is_leaf| {
+            push_name(names, if is_leaf { ino } else { 0 }, name.to_bytes());
         });
         match rest {
             Rest::More => {}
@@ -236,12 +254,12 @@ impl Directory {
     }
 }
 
-/// Passes on the names of one read with their inodes' numbers, without `.` and `..`. `answer` is
-/// the buffer.
+/// Passes on the names of one read with their inodes' numbers, and whether each is known to be no
+/// directory, without `.` and `..`. `answer` is the buffer.
 pub(crate) fn read(
     directory: BorrowedFd<'_>,
     answer: &mut [MaybeUninit<u8>],
-    mut each: impl FnMut(&CStr, u64),
+    mut each: impl FnMut(&CStr, u64, bool),
 ) -> Rest {
     let mut found = false;
     let mut entries = RawDir::new(directory, answer);
@@ -251,7 +269,7 @@ pub(crate) fn read(
                 let name = entry.file_name();
                 if !matches!(name.to_bytes(), b"." | b".." | b"") {
                     found = true;
-                    each(name, entry.ino());
+                    each(name, entry.ino(), !matches!(entry.file_type(), FileType::Unknown | FileType::Directory));
                 }
             }
             // A directory that was removed meanwhile.

@@ -8,6 +8,7 @@
 //! - `walk`: the walk itself, with the settings of `settings` and the events of `event`.
 //! - `limits`, `held`, `fs_types`: what decides whether an entry belongs to the job.
 //! - `ahead`: the look-ahead.
+//! - `scan`: the inode scan.
 //! - `directory`, `attributes`, `names`, `links`: what the walk reads and remembers.
 //! - `entry`, `root`, `reach`: an entry, and how it is opened after the walk has passed it.
 //! - `snapshots`: where it is read.
@@ -27,6 +28,7 @@ mod links;
 mod names;
 mod reach;
 mod root;
+mod scan;
 mod settings;
 mod snapshots;
 pub mod texts;
@@ -39,6 +41,8 @@ pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
 pub use names::{RecordNames, split_path};
 pub use reach::Identity;
-pub use settings::{Candidate, Comparison, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
+pub use settings::{
+    Candidate, Comparison, InodeScan, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary,
+};
 pub use snapshots::{Snapshots, path_in_snapshot};
 pub use walk::walk;

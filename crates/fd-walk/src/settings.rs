@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fd_fileset::{EffectiveOptions, Flags};
 use fd_messages::MessageType;
@@ -38,6 +39,19 @@ pub enum LookupDepth {
     Fixed(NonZeroU16),
 }
 
+/// Whether unchanged files are found by an inode scan, where that is possible. What the walk finds
+/// does not depend on it, but for what changes meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum InodeScan {
+    /// Never.
+    #[default]
+    Off,
+    /// If it pays.
+    Auto,
+    /// From the beginning on.
+    Always,
+}
+
 /// How one walk is done.
 #[derive(Clone, Default, Debug)]
 pub struct WalkSettings {
@@ -51,6 +65,8 @@ pub struct WalkSettings {
     pub limits: DirectoryLimits,
     /// How many names are looked up at a time.
     pub lookup_depth: LookupDepth,
+    /// Whether unchanged files are found by an inode scan.
+    pub inode_scan: InodeScan,
     /// Which names are read in snapshots.
     pub snapshots: Arc<Snapshots>,
 }
@@ -58,8 +74,18 @@ pub struct WalkSettings {
 impl WalkSettings {
     /// Whether the times say that a file did not change (reference 03 §6).
     pub fn is_old(&self, stat: &Stat, options: &EffectiveOptions) -> bool {
-        self.incremental && stat.mtime < self.since && (options.has(Flags::MTIME_ONLY) || stat.ctime < self.since)
+        self.incremental && times_are_old(stat.mtime, stat.ctime, self.since, options.has(Flags::MTIME_ONLY))
     }
+
+    /// Whether unchanged files can be found by a scan.
+    pub(crate) fn scan_for(&self, host: &dyn WalkHost) -> InodeScan {
+        if self.incremental && host.compares_by_time() { self.inode_scan } else { InodeScan::Off }
+    }
+}
+
+/// The rule of [`WalkSettings::is_old`].
+pub(crate) const fn times_are_old(mtime: i64, ctime: i64, since: i64, mtime_only: bool) -> bool {
+    mtime < since && (mtime_only || ctime < since)
 }
 
 /// Answers the questions of a walk. All methods are called on the walk's thread.
@@ -85,6 +111,18 @@ pub trait WalkHost {
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let _ = candidate;
         Comparison::ByTime
+    }
+
+    /// Whether [`Self::compare`] is [`Comparison::ByTime`] for all entries, so that it need not be
+    /// asked about those that are old.
+    fn compares_by_time(&self) -> bool {
+        false
+    }
+
+    /// An inode scan has ended: how many inodes there are and how long it took, or why there is
+    /// none.
+    fn scanned(&self, device: u64, found: Result<(u64, Duration), String>) {
+        let _ = (device, found);
     }
 
     /// Whether a plugin has excluded this path since the FileSet was complete.
@@ -151,6 +189,8 @@ pub struct WalkSummary {
     /// Directories outside of the allowed ones. A complete backup warns about them with
     /// [`crate::texts::skipped_directories`].
     pub skipped_directories: u64,
+    /// Entries that were left out without a lookup.
+    pub not_looked_up: u64,
     /// How the walk ended.
     pub end: WalkEnd,
 }
@@ -163,6 +203,7 @@ impl WalkSummary {
             entries: self.entries.saturating_add(later.entries),
             bytes: self.bytes.saturating_add(later.bytes),
             skipped_directories: self.skipped_directories.saturating_add(later.skipped_directories),
+            not_looked_up: self.not_looked_up.saturating_add(later.not_looked_up),
             end: later.end,
         }
     }

@@ -90,6 +90,11 @@ impl ReadAt {
         Self(Some(Arc::new(Place { written, real: real.to_vec(), path, mount_point })))
     }
 
+    /// Whether that is where they are named.
+    pub(crate) const fn is_the_name(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// Holds the directory of this name of the FileSet. In a snapshot the way may lead over a link
     /// where there was none when the name was looked up.
     ///

@@ -85,6 +85,12 @@ pub(crate) fn device_out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
     join(text, &[b"The data of the device ", path, WHY]);
 }
 
+/// ferrofd's own.
+pub(crate) fn wrong_scan(text: &mut Vec<u8>, path: &[u8]) {
+    const WHY: &[u8] = b": the file is not as the scan has found it. All files are looked up.\n";
+    join(text, &[b"The inode scan of the file system of ", path, b" is not used", WHY]);
+}
+
 /// The warning at the end of a backup about directories that the Director may not read.
 pub fn skipped_directories(count: u64) -> Vec<u8> {
     format!("Skipped {count} directories which were out of backup allowed directories.\n").into_bytes()

@@ -4,12 +4,14 @@
 //! - `place`: the position of an entry in the tree, and system calls there.
 //! - `judge`: what decides about an entry.
 //! - `examine`: what becomes of an entry.
+//! - `spare`: what is left out without a look, because an inode scan has found it.
 //! - `report`: events and counts.
 
 mod examine;
 mod judge;
 mod place;
 mod report;
+mod spare;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,12 +19,13 @@ use std::sync::Arc;
 use fd_fileset::{FileSet, Include};
 
 use crate::ahead::{Ahead, Calls, Kernel};
-use crate::directory::Scratch;
+use crate::directory::{Leaf, Scratch};
 use crate::event::{Flow, FoundCommand, WalkEvent};
 use crate::limits::RealTop;
 use crate::links::LinkTable;
 use crate::names::without_slashes;
 use crate::root::Root;
+use crate::scan::Scans;
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary};
 use crate::snapshots::ReadAt;
 use crate::texts;
@@ -30,6 +33,7 @@ use examine::{Level, Walker};
 use judge::{Judge, Lookout};
 use place::Place;
 use report::Report;
+use spare::Sparing;
 
 /// So many directories are kept open; those above are put aside.
 const MOST_OPEN: usize = 128;
@@ -54,19 +58,29 @@ fn walk_with(
 ) -> WalkSummary {
     let purpose = settings.purpose;
     let mut walker = Walker {
-        report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default() },
+        report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default(), is_muted: false },
         judge: Judge { fileset, settings, host, real_top: RealTop::default(), last_options: Cell::new(None) },
         links: LinkTable::default(),
         scratch: Scratch::new(),
         ahead: Ahead::new(settings.lookup_depth, calls, !settings.incremental),
+        sparing: Sparing { scans: Scans::new(settings.scan_for(host), settings.since), looks_again: false },
         roots: Arc::default(),
         root_of_names: None,
     };
-    let end = walker.includes().err().unwrap_or_default();
+    let end = walker.all().err().unwrap_or_default();
     WalkSummary { end, ..walker.report.summary }
 }
 
 impl<'w> Walker<'w> {
+    fn all(&mut self) -> Result<(), WalkEnd> {
+        self.includes()?;
+        if self.sparing.begins_again() {
+            self.report.is_muted = true;
+            self.includes()?;
+        }
+        Ok(())
+    }
+
     fn includes(&mut self) -> Result<(), WalkEnd> {
         let (fileset, host) = (self.judge.fileset, self.judge.host);
         for (number, include) in fileset.includes().iter().enumerate() {
@@ -77,6 +91,9 @@ impl<'w> Walker<'w> {
                 for mounted in self.judge.settings.snapshots.sub_mounts(name) {
                     self.top_level(include, mounted)?;
                 }
+            }
+            if self.sparing.looks_again {
+                continue;
             }
             for command in include.plugins() {
                 self.plugin(number, include, command, false)?;
@@ -113,6 +130,7 @@ impl<'w> Walker<'w> {
             read_at: &read_at,
             held: held.as_ref(),
             lent: None,
+            leaf: 0,
         };
         let counted = self.report.summary.entries;
         let Some(level) = self.entry(&place)? else {
@@ -131,13 +149,14 @@ impl<'w> Walker<'w> {
             let Some(level) = levels.last_mut() else { break };
             let prefix = level.prefix;
             path.truncate(prefix);
-            if self.limit_reached() || !self.next_name(level, &mut path, include, &read_at)? {
+            let next = if self.limit_reached() { None } else { self.next_name(level, &mut path, include, &read_at)? };
+            let Some(leaf) = next else {
                 path.truncate(prefix.saturating_sub(1));
                 if let Some(level) = levels.pop() {
                     self.leave(level, if levels.is_empty() { name } else { &path })?;
                 }
                 continue;
-            }
+            };
             // A directory whose name was read is open.
             let Some(directory) = level.directory.descriptor() else { continue };
             let parent = Some((directory, level.dev));
@@ -151,6 +170,7 @@ impl<'w> Walker<'w> {
                 read_at: &read_at,
                 held: None,
                 lent: level.lent,
+                leaf,
             };
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
@@ -169,7 +189,7 @@ impl<'w> Walker<'w> {
         path: &mut Vec<u8>,
         include: &Include,
         read_at: &ReadAt,
-    ) -> Result<bool, WalkEnd> {
+    ) -> Result<Option<Leaf>, WalkEnd> {
         if level.lent.is_some() && !self.ahead.is_on() {
             self.take_back(level, include, read_at)?;
         }
@@ -179,7 +199,7 @@ impl<'w> Walker<'w> {
         };
         next.or_else(|errno| {
             let path = path.strip_suffix(b"/").filter(|path| !path.is_empty()).unwrap_or(path);
-            self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| false)
+            self.report.could_not(path, texts::READ_DIRECTORY, errno).map(|()| None)
         })
     }
 

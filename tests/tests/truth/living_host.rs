@@ -272,6 +272,7 @@ fn a_changing_host_is_saved_consistently_and_restored() -> Result<()> {
     options.tls_psk = false;
     for client in &mut options.clients {
         client.file_daemon.push("Maximum Bandwidth Per Job = 8 mb/s".to_owned());
+        client.settings.push("job.inode_scan = \"always\"".to_owned());
     }
     // What comes first takes seconds, and all the time the rest changes.
     let (large, living) = (source.join("large"), source.join("living"));

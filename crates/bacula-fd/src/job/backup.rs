@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use fd_backup::{BackupError, BackupPlan, FrameSink, SinkError};
 use fd_bsock::CommCount;
+use fd_config::JobInodeScan;
 use fd_messages::{JobLog, MessageType};
 use fd_session::JobStatus;
 use fd_session::storage::StorageError;
 use fd_transport::{ChannelError, Fault};
-use fd_walk::WalkSettings;
+use fd_walk::{InodeScan, WalkSettings};
 
 use crate::connection::storage::StorageConnection;
 use crate::job::hang_up::{HangUp, Limit};
@@ -45,6 +46,11 @@ pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> Back
     }
     plan.courtesy = Some(Arc::clone(&daemon.jobs.courtesy));
     plan.report_times = settings.stage_times;
+    plan.walk.inode_scan = match settings.inode_scan {
+        JobInodeScan::Off => InodeScan::Off,
+        JobInodeScan::Auto => InodeScan::Auto,
+        JobInodeScan::Always => InodeScan::Always,
+    };
     plan
 }
 

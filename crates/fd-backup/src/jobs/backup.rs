@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
@@ -52,7 +52,10 @@ pub fn run(
     }
     if plan.report_times {
         let workers = job.exchange.most_workers().max(job.workers.depth.base());
-        log.message(MessageType::Info, &texts::stage_times(progress.stages(), workers, begun.elapsed()));
+        log.message(
+            MessageType::Info,
+            &texts::stage_times(progress.stages(), workers, walked.not_looked_up, begun.elapsed()),
+        );
     }
     Ok(())
 }
@@ -216,6 +219,17 @@ impl WalkHost for Host<'_> {
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let list = self.job.plan.accurate.as_ref();
         list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.job.plan.walk))
+    }
+
+    fn compares_by_time(&self) -> bool {
+        self.job.plan.accurate.is_none()
+    }
+
+    fn scanned(&self, device: u64, found: Result<(u64, Duration), String>) {
+        match found {
+            Ok((inodes, took)) => tracing::debug!(device, inodes, ?took, "inode scan"),
+            Err(reason) => tracing::debug!(device, reason, "no inode scan"),
+        }
     }
 
     fn excludes(&self, path: &[u8]) -> bool {

@@ -44,6 +44,14 @@ fn everything_can_be_set() {
     ] {
         assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
     }
+    for (text, inode_scan) in [
+        ("", JobInodeScan::Off),
+        ("inode_scan = \"auto\"", JobInodeScan::Auto),
+        ("inode_scan = \"off\"", JobInodeScan::Off),
+        ("inode_scan = \"always\"", JobInodeScan::Always),
+    ] {
+        assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.inode_scan, inode_scan);
+    }
     for (text, checks) in [("\"yes\"", true), ("\"no\"", false), ("true", true), ("false", false)] {
         let settings = parse(&format!("restore.check_digests = {text}")).unwrap();
         assert_eq!(settings.restore.check_digests, checks);
@@ -106,6 +114,7 @@ fn mistakes_name_file_line_and_what_was_expected() {
         ("[job]\nkept_signatures = 1048575", "kept_signatures must be 0 or at least 1048576 bytes"),
         ("[job]\nstage_times = 1", "invalid type"),
         ("[job]\nmanners = \"bad\"", "unknown variant"),
+        ("[job]\ninode_scan = \"bad\"", "unknown variant"),
         ("[restore]\ncheck_digests = \"off\"", "\"off\": \"yes\" or \"no\" is expected"),
         ("[restore]\ncheck_digests = 0", "expected \"yes\" or \"no\""),
         ("[metrics]\naddress = \"localhost\"", "\"localhost\": an address and its port are expected"),

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use super::calls::Name;
 use super::depth::Taken;
 use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
-use crate::directory::{Loan, Rest};
+use crate::directory::{Leaf, Loan, Rest, first_name};
+use crate::scan::Known;
 
 /// In one directory, so many lookups are ahead of the walk.
 const MOST_BEGUN: usize = 1024;
@@ -83,7 +84,7 @@ pub(crate) enum Reply<T> {
 /// What follows in a directory.
 #[derive(Debug)]
 pub(crate) enum Next {
-    Name(Arc<[u8]>),
+    Name(Arc<[u8]>, Leaf),
     /// Entries that are no directories, at least one.
     Known(VecDeque<Handed>),
     Ended,
@@ -110,6 +111,21 @@ struct Openings {
     open: usize,
 }
 
+/// How much is done at once.
+#[derive(Debug)]
+struct Measure {
+    /// So many tasks are done at a time, beside the urgent ones.
+    depth: usize,
+    /// So many lookups are one task.
+    turn: usize,
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Self { depth: 0, turn: 1 }
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Agenda {
@@ -123,11 +139,10 @@ pub(crate) struct Agenda {
     /// Names in all folders.
     names: usize,
     busy: usize,
-    /// So many tasks are done at a time, beside the urgent ones.
-    depth: usize,
-    /// So many lookups are one task.
-    turn: usize,
+    measure: Measure,
     reads_links: bool,
+    /// What need not be looked up.
+    scans: Vec<Arc<Known>>,
     taken: Taken,
     /// The directory in which the walk waits.
     waits_in: Option<FolderId>,
@@ -135,12 +150,22 @@ pub(crate) struct Agenda {
 
 impl Agenda {
     pub(crate) fn new(reads_links: bool) -> Self {
-        Self { reads_links, turn: 1, ..Self::default() }
+        Self { reads_links, ..Self::default() }
     }
 
     /// From now on so many tasks are done at a time, of so many lookups each.
     pub(crate) const fn set_depth(&mut self, depth: usize, turn: usize) {
-        (self.depth, self.turn) = (depth, turn);
+        self.measure = Measure { depth, turn };
+    }
+
+    /// From now on, what this scan has found to be old is not looked up.
+    pub(crate) fn add_scan(&mut self, scan: Arc<Known>) {
+        self.scans.push(scan);
+    }
+
+    /// From now on, everything is looked up again on this device.
+    pub(crate) fn remove_scan(&mut self, dev: u64) {
+        self.scans.retain(|scan| scan.dev() != dev);
     }
 
     /// What lookups have taken since the last call.
@@ -151,8 +176,11 @@ impl Agenda {
     /// Takes over the reading of a directory that the walk has entered.
     pub(crate) fn enlist(&mut self, loan: Loan, path: &[u8], identity: (u64, u64), order: Vec<u64>) -> FolderId {
         let mut folder = Folder::new(loan.descriptor, path.to_vec(), identity, order);
-        let names = loan.names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
-        let names: Vec<_> = names.map(|name| Name { name: Arc::from(name), ino: 0 }).collect();
+        let (mut names, mut rest) = (Vec::new(), loan.names.as_slice());
+        while let Some((leaf, name, len)) = first_name(rest) {
+            names.push(Name { name: Arc::from(name), ino: leaf, is_leaf: leaf != 0 });
+            rest = rest.get(len..).unwrap_or_default();
+        }
         folder.add(&names, loan.rest);
         self.insert(folder)
     }
@@ -175,7 +203,8 @@ impl Agenda {
         let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
         let passed = folder.current.take();
         let place_of_passed = below(&folder.order, folder.handed);
-        let known = folder.hand_out(MOST_HANDED);
+        let scan = scan_of(&self.scans, folder);
+        let known = folder.hand_out(MOST_HANDED, |leaf| scan.is_some_and(|scan| scan.has(leaf)));
         let next = if known.is_empty() { folder.entries.pop_front() } else { None };
         let place = place_of_names(folder);
         let count = known.len() + usize::from(next.is_some());
@@ -187,9 +216,9 @@ impl Agenda {
         let reply = match (next, folder.reading) {
             _ if !known.is_empty() => Reply::Ready(Next::Known(known)),
             (Some(entry), _) => {
-                let name = Arc::clone(&entry.name);
+                let (name, leaf) = (Arc::clone(&entry.name), entry.leaf);
                 folder.current = Some(entry);
-                Reply::Ready(Next::Name(name))
+                Reply::Ready(Next::Name(name, leaf))
             }
             (None, Reading::Begun) => Reply::Wait,
             (None, Reading::Rests(Rest::More)) => {
@@ -371,7 +400,7 @@ impl Agenda {
     }
 
     fn ahead(&mut self) -> Option<Task> {
-        while self.busy < self.depth {
+        while self.busy < self.measure.depth {
             let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
             let open = self.openings.wanted.first_key_value().filter(|_| may_open);
             let start = self.startable.first_key_value();
@@ -405,13 +434,15 @@ impl Agenda {
             return None;
         };
         let descriptor = Arc::clone(&folder.descriptor);
-        let few = folder.queue.len() < self.depth.saturating_mul(2) && folder.entries.len() < MOST_BEGUN;
+        let few = folder.queue.len() < self.measure.depth.saturating_mul(2) && folder.entries.len() < MOST_BEGUN;
         if few && folder.reading == Reading::Rests(Rest::More) && self.names < MOST_NAMES {
             folder.reading = Reading::Begun;
             return Some(Task { folder: id, descriptor, work: Work::Read });
         }
-        let free = MOST_BEGUN.saturating_sub(folder.begun()).min(self.turn);
-        let entries: Vec<_> = std::iter::from_fn(|| folder.begin()).take(free).collect();
+        let free = MOST_BEGUN.saturating_sub(folder.begun()).min(self.measure.turn);
+        let scan = scan_of(&self.scans, folder);
+        let is_spared = |leaf| scan.is_some_and(|scan| scan.has(leaf));
+        let entries: Vec<_> = std::iter::from_fn(|| folder.begin(is_spared)).take(free).collect();
         if entries.is_empty() {
             first.remove();
             return None;
@@ -422,7 +453,7 @@ impl Agenda {
     /// Whether there is something to do for one more thread.
     pub(crate) fn has_tasks(&self) -> bool {
         !self.urgent.is_empty()
-            || self.busy < self.depth && !(self.startable.is_empty() && self.openings.wanted.is_empty())
+            || self.busy < self.measure.depth && !(self.startable.is_empty() && self.openings.wanted.is_empty())
     }
 
     /// Takes the outcome of a task of this folder. Returns whether the walk should look again.
@@ -496,7 +527,7 @@ impl Agenda {
 
     /// Whether the walk's own thread does tasks, too, rather than wait: it is one of the two.
     pub(crate) const fn walk_helps(&self) -> bool {
-        self.depth == 2
+        self.measure.depth == 2
     }
 
     /// The walk waits in this directory, or nowhere.
@@ -506,8 +537,13 @@ impl Agenda {
 
     /// Nothing is to be done any more.
     pub(crate) fn clear(&mut self) {
-        *self = Self { busy: self.busy, ..Self::new(self.reads_links) };
+        *self = Self { busy: self.busy, scans: std::mem::take(&mut self.scans), ..Self::new(self.reads_links) };
     }
+}
+
+/// The scan of the file system that a directory is on.
+fn scan_of<'s>(scans: &'s [Arc<Known>], folder: &Folder) -> Option<&'s Known> {
+    scans.iter().find(|scan| scan.dev() == folder.identity.0).map(|scan| &**scan)
 }
 
 /// What is below the entry of this number comes before this, and after all before.

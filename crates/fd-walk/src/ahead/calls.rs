@@ -16,10 +16,13 @@ const LONGEST_LINK: usize = 256;
 
 /// A name in a directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::struct_field_names, reason = "a name is a name")]
 pub(crate) struct Name {
     pub(crate) name: Arc<[u8]>,
     /// The number of its inode, as the directory has it; 0 if that is not known.
     pub(crate) ino: u64,
+    /// Whether the directory says that it is no directory.
+    pub(crate) is_leaf: bool,
 }
 
 /// A buffer for the kernel's answers, made when it is needed.
@@ -57,8 +60,8 @@ pub(crate) trait Calls: Send + Sync {
 
     /// Appends the next names of an open directory.
     fn names(&self, directory: BorrowedFd<'_>, buffer: &mut Buffer, names: &mut Vec<Name>) -> Rest {
-        directory::read(directory, buffer.bytes(), |name, ino| {
-            names.push(Name { name: Arc::from(name.to_bytes()), ino });
+        directory::read(directory, buffer.bytes(), |name, ino, is_leaf| {
+            names.push(Name { name: Arc::from(name.to_bytes()), ino, is_leaf });
         })
     }
 }

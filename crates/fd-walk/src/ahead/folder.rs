@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use super::calls::Name;
 use crate::attributes::Found;
-use crate::directory::Rest;
+use crate::directory::{Leaf, Rest, push_name};
 use fd_os::sync::Instant;
 
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
@@ -43,8 +43,13 @@ impl Answer {
     }
 }
 
-/// The name of an entry that was looked up, and what was found.
-pub(crate) type Handed = (Arc<[u8]>, Answer);
+/// An entry, and what was found, unless a scan has made its lookup unnecessary.
+#[derive(Debug)]
+pub(crate) struct Handed {
+    pub(crate) name: Arc<[u8]>,
+    pub(crate) leaf: Leaf,
+    pub(crate) answer: Option<Answer>,
+}
 
 /// How far the lookup of an entry is.
 #[derive(Debug)]
@@ -73,8 +78,16 @@ pub(crate) enum Below {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) name: Arc<[u8]>,
+    pub(crate) leaf: Leaf,
     pub(crate) look: Look,
     pub(crate) below: Below,
+}
+
+impl Entry {
+    fn new(name: &Name) -> Self {
+        let leaf = if name.is_leaf { name.ino } else { 0 };
+        Self { name: Arc::clone(&name.name), leaf, look: Look::Waiting, below: Below::Nothing }
+    }
 }
 
 /// How far the reading of the names is.
@@ -129,9 +142,7 @@ impl Folder {
             let mut order: Vec<(u64, u64)> = stretch.iter().map(|name| name.ino).zip(first..).collect();
             order.sort_unstable();
             self.queue.extend(order.into_iter().map(|(_, number)| number));
-            let entry =
-                |name: &Name| Entry { name: Arc::clone(&name.name), look: Look::Waiting, below: Below::Nothing };
-            self.entries.extend(stretch.iter().map(entry));
+            self.entries.extend(stretch.iter().map(Entry::new));
         }
     }
 
@@ -148,15 +159,19 @@ impl Folder {
     }
 
     /// Takes the next entries, as far as they are known and no directories.
-    pub(crate) fn hand_out(&mut self, most: usize) -> VecDeque<Handed> {
-        let is_ready = |entry: &Entry| matches!(&entry.look, Look::Known(answer) if answer.is_leaf());
+    pub(crate) fn hand_out(&mut self, most: usize, is_spared: impl Fn(Leaf) -> bool) -> VecDeque<Handed> {
+        let is_ready = |entry: &Entry| match &entry.look {
+            Look::Known(answer) => answer.is_leaf(),
+            Look::Waiting => is_spared(entry.leaf),
+            Look::Begun | Look::Used => false,
+        };
         let count = self.entries.iter().take(most).take_while(|entry| is_ready(entry)).count();
         let handed = self.entries.drain(..count);
-        handed
-            .filter_map(
-                |Entry { name, look, .. }| if let Look::Known(answer) = look { Some((name, answer)) } else { None },
-            )
-            .collect()
+        let handed = handed.map(|Entry { name, leaf, look, .. }| {
+            let answer = if let Look::Known(answer) = look { Some(answer) } else { None };
+            Handed { name, leaf, answer }
+        });
+        handed.collect()
     }
 
     /// How many entries the walk has still to use whose lookup was begun.
@@ -165,10 +180,11 @@ impl Folder {
     }
 
     /// Takes the next entry whose lookup is to be begun.
-    pub(crate) fn begin(&mut self) -> Option<(u64, Arc<[u8]>)> {
+    pub(crate) fn begin(&mut self, is_spared: impl Fn(Leaf) -> bool) -> Option<(u64, Arc<[u8]>)> {
         while let Some(number) = self.queue.pop_front() {
             if let Some(entry) = self.entry(number)
                 && matches!(entry.look, Look::Waiting)
+                && !is_spared(entry.leaf)
             {
                 entry.look = Look::Begun;
                 return Some((number, Arc::clone(&entry.name)));
@@ -203,8 +219,12 @@ impl Folder {
         [self.path.as_slice(), name].concat()
     }
 
-    /// The names that were not used, each with a NUL behind it.
+    /// The names that were not used, as in [`Loan`](crate::directory::Loan).
     pub(crate) fn names_left(&self) -> Vec<u8> {
-        self.entries.iter().flat_map(|entry| entry.name.iter().copied().chain([0])).collect()
+        let mut names = Vec::new();
+        for entry in &self.entries {
+            push_name(&mut names, entry.leaf, &entry.name);
+        }
+        names
     }
 }

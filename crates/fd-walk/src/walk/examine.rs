@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::Report;
+use super::spare::{Spare, Sparing};
 use crate::ahead::{Ahead, Calls, FolderId};
 use crate::attributes::{Found, file_type};
 use crate::directory::{Directory, Scratch};
@@ -34,6 +35,7 @@ pub(super) struct Walker<'w> {
     pub(super) links: LinkTable,
     pub(super) scratch: Scratch,
     pub(super) ahead: Ahead,
+    pub(super) sparing: Sparing,
     /// Held by each root that holds its directory, to count them.
     pub(super) roots: Arc<()>,
     /// The root of the last name of the FileSet that is not a directory.
@@ -88,11 +90,19 @@ impl<'w> Walker<'w> {
         if self.report.host.is_cancelled() {
             return Err(WalkEnd::Cancelled.into());
         }
-        let found = match self.attributes(place)? {
+        let (is_doubt, found) = match self.sparing.spare(place, &self.judge, &mut self.ahead, &mut self.report)? {
+            Spare::Done => return Ok(None),
+            Spare::Found(found) => (true, found),
+            Spare::No => (false, self.attributes(place)?),
+        };
+        self.sparing.doubt(place, is_doubt, &found, &mut self.ahead, &mut self.report)?;
+        let found = match found {
             Ok(found) => found,
             Err(errno) => {
                 if self.judge.judge(place, false).accepted {
+                    self.report.is_muted = self.sparing.looks_again && place.leaf == 0;
                     self.report.failed(place.path, texts::STAT, errno)?;
+                    self.report.is_muted = self.sparing.looks_again;
                 }
                 return Ok(None);
             }
@@ -103,7 +113,13 @@ impl<'w> Walker<'w> {
         if found.0.mode_type() == Stat::MODE_DIRECTORY {
             return self.directory(place, found, is_last);
         }
-        self.file(place, found, is_last).map(|()| None)
+        if !self.sparing.has_its_turn(&found.0) {
+            return Ok(None);
+        }
+        self.report.is_muted = false;
+        let done = self.file(place, found, is_last);
+        self.report.is_muted = self.sparing.looks_again;
+        done.map(|()| None)
     }
 
     fn attributes(&mut self, place: &Place<'w, '_>) -> Result<Result<Found, Errno>, WalkEnd> {
@@ -133,7 +149,11 @@ impl<'w> Walker<'w> {
         if !judgement.accepted {
             return Ok(());
         }
-        let Changed::Yes { token } = changed else { return Ok(self.report.unchanged(path)?) };
+        let Changed::Yes { token } = changed else {
+            // That was said when it was left out.
+            self.report.is_muted = self.sparing.looks_again;
+            return Ok(self.report.unchanged(path)?);
+        };
         if stat.mode_type() == Stat::MODE_SOCKET && self.report.purpose == Purpose::Backup {
             self.report.host.examined(path);
             return Ok(self.report.say(MessageType::Skipped, |text| texts::socket(text, path))?);
@@ -220,7 +240,7 @@ impl<'w> Walker<'w> {
         }
         let changed = self.judge.compare(place, &found.0, &judgement);
         if judgement.out_of_limits {
-            self.report.summary.skipped_directories += 1;
+            self.report.summary.skipped_directories += u64::from(!self.sparing.looks_again);
             self.report.say(MessageType::Skipped, |text| texts::out_of_limits(text, path))?;
         }
         if !judgement.accepted {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
-use crate::directory;
+use crate::directory::{self, Leaf};
 use crate::entry::Entry;
 use crate::held::Held;
 use crate::names::without_slashes;
@@ -43,6 +43,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) held: Option<&'p Result<Held, Errno>>,
     /// The directory that holds it, if that is read ahead.
     pub(super) lent: Option<FolderId>,
+    /// What its directory says of it.
+    pub(super) leaf: Leaf,
 }
 
 /// The path of a file of this name in a directory.

@@ -17,10 +17,15 @@ pub(super) struct Report<'w> {
     /// A buffer for texts.
     pub(super) text: Vec<u8>,
     pub(super) summary: WalkSummary,
+    /// What is walked over was reported already.
+    pub(super) is_muted: bool,
 }
 
 impl Report<'_> {
     pub(super) fn give(&mut self, event: WalkEvent<'_>) -> Result<(), WalkEnd> {
+        if self.is_muted {
+            return Ok(());
+        }
         match (self.sink)(event) {
             Flow::Continue => Ok(()),
             Flow::Stop => Err(WalkEnd::Stopped),
@@ -29,6 +34,9 @@ impl Report<'_> {
 
     /// An entry, after [`Self::begin`].
     pub(super) fn entry(&mut self, entry: Entry) -> Result<(), WalkEnd> {
+        if self.is_muted {
+            return Ok(());
+        }
         self.summary.entries += 1;
         if entry.stat.mode_type() == Stat::MODE_REGULAR && entry.file_type != FileType::HardLink {
             self.summary.bytes = self.summary.bytes.saturating_add(u64::try_from(entry.stat.size).unwrap_or(0));
@@ -38,6 +46,9 @@ impl Report<'_> {
 
     /// One more entry was examined.
     pub(super) fn begin(&mut self, path: &[u8]) -> Result<(), WalkEnd> {
+        if self.is_muted {
+            return Ok(());
+        }
         self.host.examined(path);
         self.verifying(path)
     }

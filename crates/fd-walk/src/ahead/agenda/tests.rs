@@ -4,6 +4,7 @@ use fd_records::Stat;
 
 use super::*;
 use crate::attributes::Nanoseconds;
+use crate::directory::push_name;
 use fd_os::sync::Instant;
 
 fn descriptor() -> OwnedFd {
@@ -11,8 +12,9 @@ fn descriptor() -> OwnedFd {
 }
 
 fn loan(names: &str) -> Loan {
-    let names: Vec<u8> = names.bytes().map(|byte| if byte == b' ' { 0 } else { byte }).collect();
-    Loan { descriptor: Arc::new(descriptor()), names, rest: Rest::More }
+    let mut all = Vec::new();
+    names.split_whitespace().for_each(|name| push_name(&mut all, 0, name.as_bytes()));
+    Loan { descriptor: Arc::new(descriptor()), names: all, rest: Rest::More }
 }
 
 /// The answer about a directory.
@@ -22,7 +24,9 @@ fn directory(number: u64) -> Answer {
 }
 
 fn names(count: u64) -> Vec<Name> {
-    (0..count).map(|ino| Name { name: format!("name {ino}").into_bytes().into(), ino: count - ino }).collect()
+    (0..count)
+        .map(|ino| Name { name: format!("name {ino}").into_bytes().into(), ino: count - ino, is_leaf: false })
+        .collect()
 }
 
 fn opened(number: u64, names_in_it: u64, rest: Rest) -> Outcome {
@@ -57,7 +61,7 @@ fn what_is_ahead_is_bounded_while_the_walk_rests() {
         let mut agenda = Agenda::new(false);
         agenda.set_depth(256, 16);
         let top = agenda.enlist(loan("a b c "), b"/t/", (1, 1), Vec::new());
-        assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(_))));
+        assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(..))));
         let mut steps = 0;
         while step(&mut agenda, names_of_each) {
             steps += 1;
@@ -81,7 +85,7 @@ fn the_nearest_in_the_walks_order_is_first() {
     let mut agenda = Agenda::new(false);
     agenda.set_depth(100, 1);
     let top = agenda.enlist(loan("a b c "), b"/t/", (1, 1), Vec::new());
-    assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(_))));
+    assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(..))));
     let begun: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
     assert!(matches!(begun[0].work, Work::Read), "few names are known: {begun:?}");
     agenda.deliver(top, Outcome::Read(names(1), Rest::Ended), Taken::default());
@@ -119,7 +123,7 @@ fn names_are_looked_up_in_the_order_of_their_inodes_and_used_in_that_of_the_dire
         .collect();
     assert_eq!(looked, [3, 2, 1]);
     let used: Vec<_> = std::iter::from_fn(|| match agenda.next(top) {
-        Reply::Ready(Next::Name(name)) => Some(String::from_utf8(name.to_vec()).unwrap()),
+        Reply::Ready(Next::Name(name, _)) => Some(String::from_utf8(name.to_vec()).unwrap()),
         _ => None,
     })
     .collect();

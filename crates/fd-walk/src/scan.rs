@@ -1,0 +1,49 @@
+//! The inode scan: which inodes of a file system have not changed for long, read in bulk from what
+//! the file system itself knows. A walk that leaves out what has not changed need not look those
+//! up.
+//!
+//! **Why nothing is lost.** An entry is left out without a lookup only if its directory says that
+//! it is no directory, and the scan has found its inode with both times before the job's "since".
+//! So it is treated as if it had been looked up when the scan has read its inode. Whatever makes
+//! this wrong afterwards (the inode changes, gets this name by a rename or a link, is freed and
+//! used for another file) sets the inode's change time to a time after the scan began, thus after
+//! the job began; no user can set this time. The next job has the start of this one as its "since",
+//! and saves the entry. It is the same as with a file that changes just after its lookup, only that
+//! the moment is earlier. What a scan does not know is looked up: directories, names of unknown
+//! type, what has changed, what is new, what is mounted over, and everything if options, the
+//! accurate list, snapshots or plugins ask for more than the times.
+//!
+//! Only a clock that is set back could give such a change an earlier time. So nothing is left out
+//! any more once the clock has been. (Back and forward again between two entries isn't noticed.)
+//!
+//! All that gives a name another inode of ext4 sets that inode's change time: renames, exchanges
+//! and links. A mount does not; one that is made after the scan counts as made behind the walk.
+//!
+//! XFS has no scan, though it has a call for one: an exchange of two files (`RENAME_EXCHANGE`)
+//! changes no time of theirs there. One that has changed could get a name that was left out.
+//!
+//! **It is doubted.** What is looked up, above all every directory, is compared with the scan, and
+//! one of 256 entries that would be left out is looked up for that. If one differs, and not because
+//! it has changed since, the scan is thrown away. The walk goes on without it, and then once more
+//! through the tree, for those that were left out; all names of a file belong to one of the two
+//! walks. The file system isn't scanned again by this process.
+//!
+//! **An error means: no scan**, and the walk is as ever.
+//!
+//! - `scans`: when a walk has one, and what it leaves out by it;
+//! - `run`: the thread that reads; `open`: what it reads from;
+//! - `table`: what a kind of file system tells; `ext4`, `checksum`: the one that is known;
+//! - `known`, `inodes`, `mounts`: what is known then.
+
+mod checksum;
+mod ext4;
+mod inodes;
+mod known;
+mod mounts;
+mod open;
+mod run;
+mod scans;
+mod table;
+
+pub(crate) use known::Known;
+pub(crate) use scans::Scans;

@@ -1,0 +1,151 @@
+//! What a scan has found.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+
+use super::inodes::Inodes;
+use super::mounts::MountNames;
+use crate::attributes::Found;
+use crate::settings::times_are_old;
+
+/// Whether an inode can be left out. Times before 1970 aren't trusted.
+pub(super) const fn is_old(mtime: i64, ctime: i64, since: i64) -> bool {
+    mtime >= 0 && ctime >= 0 && times_are_old(mtime, ctime, since, false)
+}
+
+/// A moment on two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    time: SystemTime,
+    pub(super) instant: Instant,
+}
+
+impl Moment {
+    pub(super) fn now() -> Self {
+        let time = SystemTime::now();
+        Self { time, instant: Instant::now() }
+    }
+
+    /// Seconds since 1970.
+    pub(super) fn seconds(&self) -> i64 {
+        let since = self.time.duration_since(UNIX_EPOCH).ok();
+        since.and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(i64::MIN)
+    }
+
+    /// Whether the clock was set back since.
+    pub(super) fn is_set_back(&self) -> bool {
+        // Asked in this order, and in the other one before, so that it is never too early.
+        let elapsed = self.instant.elapsed();
+        SystemTime::now().duration_since(self.time).map_or(true, |by_clock| by_clock < elapsed)
+    }
+}
+
+/// What a scan has found.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(super) dev: u64,
+    pub(super) old: Inodes,
+    pub(super) mounts: MountNames,
+    pub(super) begun: Moment,
+    pub(super) inodes: u64,
+    pub(super) took: Duration,
+    /// A directory of the file system. While it is open, no other one gets this device.
+    pub(super) _held: Arc<OwnedFd>,
+}
+
+impl Known {
+    pub(crate) const fn dev(&self) -> u64 {
+        self.dev
+    }
+
+    /// How many inodes there are, and how long reading them took.
+    pub(crate) const fn size(&self) -> (u64, Duration) {
+        (self.inodes, self.took)
+    }
+
+    /// Whether this inode is old.
+    pub(crate) fn has(&self, ino: u64) -> bool {
+        ino != 0 && self.old.has(ino)
+    }
+
+    /// Whether a lookup shows that the scan was wrong. `spared`: the inode that it was made for, of
+    /// an entry that could have been left out.
+    pub(super) fn is_wrong(&self, spared: Option<u64>, since: i64, found: &Result<Found, Errno>) -> bool {
+        match found {
+            Ok((stat, _)) => {
+                // The kernel's clock of files is one of its ticks late.
+                let has_changed = stat.ctime >= self.begun.seconds().saturating_sub(1);
+                let is_here = stat.dev == self.dev;
+                let is_other = spared.is_some_and(|ino| !is_here || stat.ino != ino);
+                let is_called_old = is_here && self.has(stat.ino);
+                !has_changed && (is_other || is_called_old && !is_old(stat.mtime, stat.ctime, since))
+            }
+            // It has gone.
+            Err(Errno::NOENT) => false,
+            Err(_) => spared.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_records::Stat;
+
+    use super::*;
+    use crate::attributes::Nanoseconds;
+
+    #[test]
+    fn a_clock_that_was_set_back_is_noticed() {
+        let now = Moment::now();
+        assert!((0..1000).all(|_| !now.is_set_back()));
+        let before = Moment { time: now.time + Duration::from_secs(1), instant: now.instant };
+        assert!(before.is_set_back());
+        let forward = Moment { time: now.time - Duration::from_secs(1), instant: now.instant };
+        assert!(!forward.is_set_back());
+    }
+
+    #[test]
+    fn a_lookup_that_the_scan_did_not_expect_shows_that_it_was_wrong() {
+        let (dev, old, since) = (7, 64, 1000);
+        let mut inodes = Inodes::default();
+        assert!(inodes.add(old));
+        let begun = Moment { time: UNIX_EPOCH + Duration::from_secs(2000), instant: Instant::now() };
+        let (mounts, took) = (MountNames::default(), Duration::ZERO);
+        let held = Arc::new(std::fs::File::open("/").unwrap().into());
+        let known = Known { dev, old: inodes, mounts, begun, inodes: 2, took, _held: held };
+        let is_wrong = |spared, dev, ino, ctime| {
+            let stat = Stat { dev, ino, ctime, ..Stat::default() };
+            known.is_wrong(spared, since, &Ok((stat, Nanoseconds::default())))
+        };
+        // (what it was looked up for, device, inode, change time)
+        for (spared, dev, ino, ctime) in [
+            (Some(old), dev, old, 999),
+            (None, dev, old, 999),
+            (None, dev, old + 1, 1500),
+            (None, dev + 1, old, 1500),
+            // It may have changed since.
+            (Some(old), dev, old, 1999),
+            (Some(old), dev, old + 1, 1999),
+            (None, dev, old, 1999),
+        ] {
+            assert!(!is_wrong(spared, dev, ino, ctime), "{spared:?} {dev} {ino} {ctime}");
+        }
+        for (spared, dev, ino, ctime) in [
+            (Some(old), dev, old, 1500),
+            (Some(old), dev, old + 1, 999),
+            (Some(old), dev + 1, old, 999),
+            // Above all a directory, all of which are looked up.
+            (None, dev, old, 1500),
+            (None, dev, old, -5),
+        ] {
+            assert!(is_wrong(spared, dev, ino, ctime), "{spared:?} {dev} {ino} {ctime}");
+        }
+        for (errno, with, without) in [(Errno::NOENT, false, false), (Errno::ACCESS, true, false)] {
+            assert_eq!(known.is_wrong(Some(old), since, &Err(errno)), with);
+            assert_eq!(known.is_wrong(None, since, &Err(errno)), without);
+        }
+    }
+}

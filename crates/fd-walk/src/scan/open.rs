@@ -1,0 +1,85 @@
+//! Opens what a file system's inodes are read from, if this process may find every entry of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::Path;
+
+use rustix::fs::{FsWord, OFlags, fstat, fstatfs, major, minor, syncfs};
+
+use super::ext4::{Device, Ext4};
+use super::table::{Refusal, Table};
+
+/// The number of ext2, ext3 and ext4 in `statfs`.
+const EXT: FsWord = 0xef53;
+
+struct Disk(File);
+
+impl Device for Disk {
+    fn read(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.0.read_exact_at(bytes, position)
+    }
+}
+
+/// The inodes of the file system of this directory, which has this device.
+pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Box<dyn Table>, Refusal> {
+    if !finds_all() {
+        return Err(Refusal::Unknown("rights"));
+    }
+    if fstatfs(directory).map_err(io::Error::from)?.f_type != EXT {
+        return Err(Refusal::Unknown("file system"));
+    }
+    let device = device(dev)?;
+    // With `lazytime`, or where it was mounted with it, older kernels may have times only in inodes
+    // that are in memory.
+    syncfs(directory).map_err(io::Error::from)?;
+    Ok(Box::new(Ext4::new(device)?))
+}
+
+/// Opens the block device with this number, which the ext4 driver has mounted. The driver ext2
+/// doesn't keep its inodes in the device's buffers.
+fn device(dev: u64) -> Result<Disk, Refusal> {
+    let place = format!("/sys/dev/block/{}:{}", major(dev), minor(dev));
+    let link = fs::read_link(&place)?;
+    let name = link.file_name().unwrap_or_default();
+    if !Path::new("/sys/fs/ext4").join(name).is_dir() {
+        return Err(Refusal::Unknown("driver"));
+    }
+    let described = fs::read(format!("{place}/uevent"))?;
+    let node = described.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"DEVNAME="));
+    let node = Path::new("/dev").join(std::ffi::OsStr::from_bytes(node.ok_or(Refusal::Unknown("device"))?));
+    let is_it = |found: &fs::Metadata| found.file_type().is_block_device() && found.rdev() == dev;
+    // Opening another kind of device may do something to it.
+    if !is_it(&fs::symlink_metadata(&node)?) {
+        return Err(Refusal::Unknown("device"));
+    }
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::options().read(true).custom_flags(flags.bits().cast_signed()).open(&node)?;
+    if is_it(&file.metadata()?) { Ok(Disk(file)) } else { Err(Refusal::Unknown("device")) }
+}
+
+/// Whether no entry is hidden from this process: an entry that can't be looked up is reported.
+fn finds_all() -> bool {
+    const CAN_READ_ALL: u64 = 1 << 1 | 1 << 2;
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let capabilities = capabilities.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    let users = fs::read_to_string("/proc/thread-self/uid_map").unwrap_or_default();
+    let is_of_host = users.split_whitespace().eq(["0", "0", "4294967295"]);
+    capabilities.is_some_and(|bits| bits & CAN_READ_ALL != 0) && is_of_host
+}
+
+/// How many inodes the file system of this directory has in use, if it can be scanned.
+pub(super) fn inodes(directory: BorrowedFd<'_>) -> Option<u64> {
+    let found = fstatfs(directory).ok().filter(|found| found.f_type == EXT)?;
+    Some(found.f_files.saturating_sub(found.f_ffree))
+}
+
+/// Whether the directory is the topmost of what is mounted there.
+pub(super) fn is_top(directory: BorrowedFd<'_>) -> bool {
+    let above = rustix::fs::statat(directory, "..", rustix::fs::AtFlags::empty());
+    let Ok((above, own)) = above.and_then(|above| Ok((above, fstat(directory)?))) else { return false };
+    above.st_dev != own.st_dev || above.st_ino == own.st_ino
+}

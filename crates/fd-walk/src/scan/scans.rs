@@ -1,0 +1,224 @@
+//! The scans of one walk: when one is begun, what is left out by it, and whether it was right.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use fd_os::lock::Mutex;
+use rustix::io::Errno;
+
+use super::known::{Known, Moment};
+use super::open;
+use super::run::Run;
+use super::table::Refusal;
+use crate::attributes::Found;
+use crate::settings::{InodeScan, WalkEnd};
+
+/// One of so many entries is looked up all the same.
+const DOUBT: u64 = 256;
+/// After so many entries it is considered anew whether a scan pays, or has ended.
+const STEP: u64 = 32;
+/// For fewer entries none is begun.
+const FEW: u64 = 2000;
+
+/// File systems, by their devices, on which a scan was wrong.
+static DISTRUSTED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// A scan that is used, and the entries that were left out: for each piece of its set, a bit for
+/// each inode.
+struct Used {
+    known: Arc<Known>,
+    left_out: Vec<u64>,
+}
+
+impl Used {
+    fn leave_out(&mut self, ino: u64) {
+        if let Some((place, bit)) = self.known.old.find(ino)
+            && let Some(bits) = self.left_out.get_mut(place)
+        {
+            *bits |= bit;
+        }
+    }
+
+    fn has_left_out(&self, ino: u64) -> bool {
+        let found = self.known.old.find(ino);
+        found.is_some_and(|(place, bit)| self.left_out.get(place).is_some_and(|bits| bits & bit != 0))
+    }
+}
+
+enum State {
+    /// It is considered whether to begin. So many entries were met.
+    Watched {
+        met: u64,
+        is_whole: bool,
+    },
+    Begun(Run),
+    Used(Used),
+    /// It was wrong.
+    Wrong(Used),
+    /// There is none, or it is not used any more.
+    None,
+}
+
+/// The scans of one walk.
+pub(crate) struct Scans {
+    setting: InodeScan,
+    since: i64,
+    at: Vec<(u64, State)>,
+    steps: u64,
+    left_out: u64,
+}
+
+impl Scans {
+    pub(crate) fn new(setting: InodeScan, since: i64) -> Self {
+        // What is to come must count as changed.
+        let setting = if since > Moment::now().seconds() { InodeScan::Off } else { setting };
+        Self { setting, since, at: Vec::new(), steps: 0, left_out: 0 }
+    }
+
+    /// Whether there may be scans.
+    pub(crate) fn are_on(&self) -> bool {
+        self.setting != InodeScan::Off
+    }
+
+    /// The walk is at an entry of this directory. Returns what a scan has found that has ended.
+    /// `are_dear`: lookups.
+    ///
+    /// # Errors
+    /// [`WalkEnd::Cancelled`]: a scan was waited for, and the job was canceled.
+    pub(crate) fn step(
+        &mut self,
+        directory: BorrowedFd<'_>,
+        dev: u64,
+        are_dear: bool,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> Result<Option<Result<Arc<Known>, Refusal>>, WalkEnd> {
+        self.steps += 1;
+        let is_always = self.setting == InodeScan::Always;
+        let place = match self.at.iter().position(|(of, _)| *of == dev) {
+            Some(place) if self.steps.is_multiple_of(STEP) => place,
+            Some(_) => return Ok(None),
+            None => {
+                let state = if DISTRUSTED.lock().contains(&dev) {
+                    State::None
+                } else {
+                    State::Watched { met: 0, is_whole: open::is_top(directory) }
+                };
+                self.at.push((dev, state));
+                self.at.len() - 1
+            }
+        };
+        let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
+        if let State::Watched { met, is_whole } = state {
+            *met += STEP;
+            let pays = || open::inodes(directory).is_some_and(|inodes| pays(inodes, *met, *is_whole));
+            if !(is_always || are_dear && pays()) {
+                return Ok(None);
+            }
+            match Run::begin(directory, dev, self.since) {
+                Ok(run) => *state = State::Begun(run),
+                Err(refusal) => {
+                    *state = State::None;
+                    return Ok(Some(Err(refusal)));
+                }
+            }
+        }
+        match std::mem::replace(state, State::None) {
+            State::Begun(run) if is_always || run.has_ended() => {
+                let Some(ended) = run.end(|| !is_cancelled()) else { return Err(WalkEnd::Cancelled) };
+                if let Ok(known) = &ended {
+                    let left_out = vec![0; known.old.pieces()];
+                    *state = State::Used(Used { known: Arc::clone(known), left_out });
+                }
+                return Ok(Some(ended));
+            }
+            other => *state = other,
+        }
+        Ok(None)
+    }
+
+    /// The scan of this device.
+    pub(crate) fn known(&self, dev: u64) -> Option<&Arc<Known>> {
+        self.at.iter().find_map(|(of, state)| match state {
+            State::Used(used) if *of == dev => Some(&used.known),
+            _ => None,
+        })
+    }
+
+    /// Whether an entry of this name with this inode can be left out.
+    pub(crate) fn spares(&self, dev: u64, ino: u64, name: &[u8]) -> bool {
+        let is_known = |known: &Arc<Known>| known.has(ino) && !known.mounts.has(name) && !known.begun.is_set_back();
+        self.known(dev).is_some_and(is_known)
+    }
+
+    /// Whether the next such entry is looked up all the same.
+    pub(crate) const fn doubts(&mut self) -> bool {
+        self.left_out += 1;
+        self.left_out % DOUBT == 1
+    }
+
+    /// An entry is left out.
+    pub(crate) fn leave_out(&mut self, dev: u64, ino: u64) {
+        for (of, state) in &mut self.at {
+            if let State::Used(used) = state
+                && *of == dev
+            {
+                used.leave_out(ino);
+            }
+        }
+    }
+
+    /// A lookup has found this. `spared`: device and inode of an entry that could have been left
+    /// out. Returns the device of a scan that was wrong, which is not used any more then.
+    pub(crate) fn found(&mut self, spared: Option<(u64, u64)>, found: &Result<Found, Errno>) -> Option<u64> {
+        for (dev, state) in &mut self.at {
+            let ino = spared.filter(|(of, _)| of == dev).map(|(_, ino)| ino);
+            let State::Used(used) = state else { continue };
+            if used.known.is_wrong(ino, self.since, found) {
+                DISTRUSTED.lock().push(*dev);
+                let left_out = std::mem::take(&mut used.left_out);
+                *state = State::Wrong(Used { known: Arc::clone(&used.known), left_out });
+                return Some(*dev);
+            }
+        }
+        None
+    }
+
+    /// Whether a scan was wrong.
+    pub(crate) fn were_wrong(&self) -> bool {
+        self.at.iter().any(|(_, state)| matches!(state, State::Wrong(_)))
+    }
+
+    /// Whether an entry with this inode may have been left out by a scan that was wrong.
+    pub(crate) fn was_left_out(&self, dev: u64, ino: u64) -> bool {
+        self.at.iter().any(|(of, state)| matches!(state, State::Wrong(used) if *of == dev && used.has_left_out(ino)))
+    }
+}
+
+/// Whether a scan costs less than the lookups that it spares: that of twelve inodes costs as much
+/// as one. A subtree is supposed to be as large as what was met of it; so a scan costs at most what
+/// was spent already.
+const fn pays(inodes: u64, met: u64, is_whole: bool) -> bool {
+    let left = if is_whole { inodes.saturating_sub(met) } else { met };
+    left >= FEW && left.saturating_mul(12) > inodes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_pays_where_it_spares_more_lookups_than_it_costs() {
+        for (inodes, met, is_whole, wanted) in [
+            // A whole file system, and one that is too small, or nearly done.
+            (300_000, 32, true, true),
+            (1_900, 32, true, false),
+            (300_000, 298_500, true, false),
+            // A directory may have as many entries again as were met of it.
+            (300_000, 200, false, false),
+            (300_000, 20_000, false, false),
+            (300_000, 30_000, false, true),
+        ] {
+            assert_eq!(pays(inodes, met, is_whole), wanted, "{inodes} {met} {is_whole}");
+        }
+    }
+}

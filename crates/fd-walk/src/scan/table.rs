@@ -1,0 +1,48 @@
+//! What one kind of file system tells of its inodes.
+
+/// An inode that is in use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Inode {
+    pub(crate) ino: u64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+}
+
+/// Why there is no scan.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// There is something that is not known here.
+    Unknown(&'static str),
+    /// A structure makes no sense.
+    Structure(&'static str),
+    Failed(std::io::Error),
+    /// The walk does not want it any more.
+    Stopped,
+}
+
+impl From<std::io::Error> for Refusal {
+    fn from(error: std::io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unknown(what) => write!(to, "unknown {what}"),
+            Self::Structure(what) => write!(to, "bad {what}"),
+            Self::Failed(error) => error.fmt(to),
+            Self::Stopped => to.write_str("stopped"),
+        }
+    }
+}
+
+/// See the module.
+pub(crate) trait Table: Send + Sync {
+    /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
+    /// What can't be trusted is left out.
+    fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal>;
+
+    /// All groups were read: whether that was all.
+    fn finish(&self) -> Result<(), Refusal>;
+}

@@ -1,0 +1,102 @@
+//! What an Incremental saves does not depend on how it finds what has not changed.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, run};
+
+/// An ext4 in a file. Dropping it unmounts it.
+struct Ext4(PathBuf);
+
+impl Ext4 {
+    /// Says why if this machine can't make it.
+    fn make(folder: &Path) -> Result<std::result::Result<Self, &'static str>> {
+        if !nix::unistd::geteuid().is_root() {
+            return Ok(Err("needs root, to mount"));
+        }
+        if !Path::new("/dev/loop-control").exists() {
+            return Ok(Err("there are no loop devices"));
+        }
+        let (image, top) = (folder.join("ext4.image"), folder.join("ext4"));
+        fs::create_dir(&top).unwrap();
+        fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+        let [image, place] = [&image, &top].map(|path| path.to_string_lossy());
+        let made = run(&argv(["mkfs.ext4", "-q", "-F", &*image]), b"")?;
+        assert!(made.status.success(), "{}", made.text());
+        let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
+        assert!(mounted.status.success(), "{}", mounted.text());
+        Ok(Ok(Self(top)))
+    }
+}
+
+impl Drop for Ext4 {
+    fn drop(&mut self) {
+        // A daemon of a test that failed may still be in it.
+        let _ = run(&argv(["umount", "--lazy", &self.0.to_string_lossy()]), b"");
+    }
+}
+
+/// A change of each kind that an Incremental has to find.
+fn change(top: &Path, first: usize) {
+    let path = |number: usize| top.join(format!("{}/{}", number % 4, first + number));
+    let new = |name: &str| top.join(format!("{name} {first}"));
+    fs::write(path(1), "written").unwrap();
+    fs::set_permissions(path(2), Permissions::from_mode(0o600)).unwrap();
+    fs::rename(path(3), new("2/renamed")).unwrap();
+    fs::rename(path(4), path(5)).unwrap();
+    fs::hard_link(path(6), new("1/link")).unwrap();
+    fs::remove_file(path(7)).unwrap();
+    fs::remove_file(path(8)).unwrap();
+    fs::write(path(8), "anew").unwrap();
+    fs::File::open(path(9)).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+    std::os::unix::fs::symlink("target", new("3/symlink")).unwrap();
+}
+
+#[test]
+fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
+    let clients = ["off", "always"].map(|setting| {
+        let mut client = ClientOptions::new(Fd::Ours).named(setting);
+        let settings = [
+            format!("job.inode_scan = \"{setting}\""),
+            "job.stage_times = true".to_owned(),
+            "log.level = \"debug\"".to_owned(),
+        ];
+        client.settings.extend(settings);
+        client
+    });
+    let mut options = BedOptions::new("inode-scan", clients)?;
+    let ext4 = match Ext4::make(options.folder.path())? {
+        Ok(ext4) => ext4,
+        Err(why) => return skip::test(why),
+    };
+    let top = ext4.0.join("tree");
+    for number in 0..400 {
+        let directory = top.join((number % 4).to_string());
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join(number.to_string()), "x".repeat(number)).unwrap();
+    }
+    options.file_sets = vec![FileSet::new("Tree", &["Signature = MD5"], &[&top])];
+    let mut bed = Bed::start(options)?;
+    for client in ["off", "always"] {
+        bed.backup(client, "level=Full")?.must_be_good()?;
+    }
+    for (round, level) in ["Differential", "Incremental"].into_iter().enumerate() {
+        change(&top, round * 20);
+        // How many blocks a file has is settled when it is written out.
+        nix::unistd::sync();
+        let [off, always] = ["off", "always"].map(|client| bed.backup(client, &format!("level={level}")));
+        let (off, always) = (off?.must_be_good()?, always?.must_be_good()?);
+        let words = "entries not looked up after an inode scan";
+        assert!(!off.log.contains(words) && always.log.contains(words), "{}\n{}", off.log, always.log);
+        let (left, right) = (bed.records(&off.row, "off")?, bed.records(&always.row, "always")?);
+        let compared = compare_records(left, right, RecordRules { mask_atime: true })?;
+        assert!(compared.is_equal() && compared.records > 10, "{level}: {}", compared.text());
+    }
+    for (client, is_told) in [("off", false), ("always", true)] {
+        assert_eq!(bed.client(client)?.daemon().output().contains("inode scan"), is_told, "{client}");
+    }
+    Ok(())
+}
