@@ -10,7 +10,6 @@ use aws_sigv4::http_request::{
 };
 use aws_sigv4::sign::v4;
 use fd_messages::Said;
-use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -22,9 +21,10 @@ use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore};
 use serde::Deserialize;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::error::S3Error;
+use crate::patience::{Outgoing, answered, late, whole};
 use crate::settings::BucketSettings;
 use crate::texts;
 
@@ -44,7 +44,7 @@ const CONNECTION_BUFFER: usize = 128 << 10;
 
 /// A bucket that can be asked.
 pub(crate) struct Client {
-    http: HttpClient<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    http: HttpClient<HttpsConnector<HttpConnector>, Outgoing>,
     credentials: Credentials,
     settings: BucketSettings,
     /// The address of the bucket, without a slash at its end.
@@ -125,8 +125,9 @@ impl Client {
     /// Asks once.
     pub(crate) async fn ask(&self, ask: &Ask<'_>) -> Result<Response<Incoming>, S3Error> {
         let request = self.request(ask)?;
-        let answer = timeout(self.patience(), self.http.request(request)).await;
-        let answer = answer.map_err(|_| self.late())?.map_err(|error| S3Error::connection(&causes(&error)))?;
+        let taken = request.body().taken();
+        let answer = answered(self.http.request(request), self.patience(), &taken).await?;
+        let answer = answer.map_err(|error| S3Error::connection(&causes(&error)))?;
         let status = answer.status().as_u16();
         if matches!(status, 200..=299) {
             return Ok(answer);
@@ -164,15 +165,15 @@ impl Client {
 
     /// The body of an answer that is no object, of at most so many bytes.
     async fn body(&self, answer: Response<Incoming>, most: usize) -> Result<Bytes, S3Error> {
-        timeout(self.patience(), collect(answer, most)).await.map_err(|_| self.late())?
+        whole(answer.into_body(), most, self.patience()).await
     }
 
     /// The server has sent nothing for too long.
     pub(crate) fn late(&self) -> S3Error {
-        S3Error::Late(self.patience().as_secs())
+        late(self.patience())
     }
 
-    fn request(&self, ask: &Ask<'_>) -> Result<Request<Full<Bytes>>, S3Error> {
+    fn request(&self, ask: &Ask<'_>) -> Result<Request<Outgoing>, S3Error> {
         let wrong = |error: &dyn std::fmt::Display| S3Error::nonsense(error);
         let mut address = self.base.clone();
         address.push('/');
@@ -185,7 +186,7 @@ impl Client {
         for (name, value) in &ask.headers {
             request = request.header(name, value.as_slice());
         }
-        let mut request = request.body(Full::new(ask.body.clone())).map_err(|error| wrong(&error))?;
+        let mut request = request.body(Outgoing::new(ask.body.clone())).map_err(|error| wrong(&error))?;
         let mut settings = SigningSettings::default();
         settings.percent_encoding_mode = PercentEncodingMode::Single;
         settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
@@ -208,17 +209,6 @@ impl Client {
         signed.into_parts().0.apply_to_request_http1x(&mut request);
         Ok(request)
     }
-}
-
-/// The bytes of an answer, side by side: a server chooses how many pieces they come in.
-async fn collect(answer: Response<Incoming>, most: usize) -> Result<Bytes, S3Error> {
-    let mut body = http_body_util::Limited::new(answer.into_body(), most);
-    let mut bytes = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| S3Error::connection(&error))?;
-        bytes.extend_from_slice(frame.data_ref().map_or(&[], |piece| piece));
-    }
-    Ok(bytes.into())
 }
 
 impl std::fmt::Debug for Client {
@@ -316,7 +306,7 @@ mod tests {
 
     const KEYS: &str = "bucket = \"shop\"\naccess_key = \"key\"\nsecret_key = \"secret\"\n";
 
-    fn request(more: &str, ask: &Ask<'_>) -> Request<Full<Bytes>> {
+    fn request(more: &str, ask: &Ask<'_>) -> Request<Outgoing> {
         let settings = BucketSettings::parse(&format!("{KEYS}{more}")).unwrap();
         Client::new(&settings).unwrap().request(ask).unwrap()
     }

@@ -24,6 +24,7 @@ mod job;
 mod listing;
 mod names;
 mod object;
+mod patience;
 mod restore;
 mod settings;
 mod texts;

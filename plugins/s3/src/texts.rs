@@ -64,7 +64,7 @@ pub(crate) fn refused(status: u16, code: &str, message: &str) -> String {
     format!("the server answers {status}{gap}{code}{colon}{message}")
 }
 
-/// A server that does not answer.
+/// A server that takes and sends nothing.
 pub(crate) fn late(seconds: u64) -> String {
     format!("the server has sent nothing for {seconds} seconds")
 }

@@ -23,6 +23,8 @@ type Answer = fn(&TcpStream) -> bool;
 const MOST_MEMORY: u64 = 160 << 20;
 /// Bytes of an answer that is as long as one may be.
 const LONG: usize = 15 << 20;
+/// Bytes of an answer of which each is a chunk: more memory than may be taken, if each were kept.
+const MANY: usize = 6 << 20;
 
 fn is_listing(method: &str, target: &str) -> bool {
     method == "GET" && target.contains("list-type=2")
@@ -149,7 +151,7 @@ const LISTINGS: [(&str, Trick, &str); 11] = [
     ),
     (
         "a byte at a time",
-        |stream, method, target| is_listing(method, target).then(|| chunks(stream, "", &vec![b' '; LONG])),
+        |stream, method, target| is_listing(method, target).then(|| chunks(stream, "", &vec![b' '; MANY])),
         "the answer is no listing of a bucket",
     ),
 ];
@@ -278,13 +280,11 @@ fn wrong_memory(bed: &mut Bed, fake: &Fake) -> Result<String> {
     let refuses: Trick =
         |stream, method, target| (!is_listing(method, target)).then(|| say(stream, 403, "", &vec![b'x'; LONG]));
     let dribbles: Trick = |stream, method, target| {
+        let size = MANY / 6;
         if is_listing(method, target) {
-            return Some(list(
-                stream,
-                &(100..106).map(|key| entry(&key.to_string(), 4 << 20, "x")).collect::<String>(),
-            ));
+            return Some(list(stream, &(100..106).map(|key| entry(&key.to_string(), size, "x")).collect::<String>()));
         }
-        Some(chunks(stream, "Content-Length: 4194304\r\nETag: \"y\"\r\n", &vec![b'x'; 4 << 20]))
+        Some(chunks(stream, &format!("Content-Length: {size}\r\nETag: \"y\"\r\n"), &vec![b'x'; size]))
     };
     let rest = AtRest::of(bed)?;
     for (what, trick) in [("long refusals", refuses), ("objects by the byte", dribbles)] {

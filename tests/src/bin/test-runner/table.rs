@@ -18,8 +18,9 @@ pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 5)];
 
 /// The longest first, so that the last ones to end are short. What is not here comes after it:
 /// suites of the bed wait, everything else is busy.
-const TABLE: [(&str, Group); 14] = [
+const TABLE: [(&str, Group); 15] = [
     ("tests/bounds", Waits),
+    ("tests/s3", Waits),
     ("tests/snapshot_truth", Waits),
     ("tests/compliance", Waits),
     ("tests/hostile_trees", Waits),
