@@ -10,7 +10,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{Codec, Mounted, Part, Variant};
+pub use variant::{Codec, Image, Mounted, Part, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,6 +151,7 @@ impl Cell {
         add(Kind::Manyfiles, 10, &[Variant::Unchanged], &[Incremental]);
         add(Kind::Tiny, 1000, &[Variant::Unchanged], &[Incremental]);
         add(Kind::Tiny, 300, &[Variant::ColdUnchanged], &[Full, Incremental]);
+        add(Kind::Tiny, 300, &Image::ALL.map(Variant::OnImage), &[Incremental]);
         let slow = [0, 1, 5, 20].map(Variant::Slow);
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
@@ -181,6 +182,7 @@ impl Cell {
                 | Variant::Bucket(..)
                 | Variant::ReadOnly
                 | Variant::Fscrypt
+                | Variant::OnImage(_)
                 | Variant::Changing(_)
         );
         variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Foreign(_))

@@ -16,7 +16,7 @@ use bed::{
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
-use crate::cell::{Cell, Codec, Level, Variant};
+use crate::cell::{Cell, Codec, Image, Level, Variant};
 use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
@@ -553,6 +553,11 @@ fn clients(cell: Cell) -> Vec<ClientOptions> {
     }
     if let Variant::Workers(_, count) = cell.variant {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
+    }
+    if cell.variant == Variant::OnImage(Image::Ext4Scan) {
+        for client in &mut clients {
+            client.settings.push("job.inode_scan = \"always\"".to_owned());
+        }
     }
     clients
 }

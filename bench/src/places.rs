@@ -53,6 +53,10 @@ impl Places {
         match variant {
             Variant::Slow(_) => SlowStorage::missing().map(str::to_owned),
             Variant::ReadOnly if !geteuid().is_root() => Some("needs root".to_owned()),
+            Variant::OnImage(image) => {
+                let program = image.program().iter().take(1).find(|program| !is_on_path(program));
+                program.map(|program| format!("{program} is not on PATH"))
+            }
             Variant::Fscrypt => {
                 let program = ["mkfs.ext4", "mount", "xfs_io"].into_iter().find(|program| !is_on_path(program));
                 let needed = ["/sys/fs/ext4/features/encryption", "/dev/loop-control"];
@@ -97,9 +101,12 @@ impl Places {
                 let place = beside("read-only-tree")?;
                 Ok(Self { _mounts: vec![read_only(&itself, &place)?], tree: place, cached: itself, restored: all })
             }
-            Variant::Fscrypt => {
-                let place = beside("fscrypt")?;
-                let mounted = encrypted(&itself, &place)?;
+            Variant::OnImage(_) | Variant::Fscrypt => {
+                let place = beside("image")?;
+                let mounted = match variant {
+                    Variant::OnImage(image) => on_image(&itself, &place, image.program())?,
+                    _ => encrypted(&itself, &place)?,
+                };
                 let tree = place.join(TREE);
                 Ok(Self { cached: tree.clone(), tree, restored: all, _mounts: vec![mounted] })
             }
@@ -119,26 +126,14 @@ fn read_only(tree: &Path, place: &Path) -> Result<Mounted> {
     Ok(mounted)
 }
 
-/// The encrypted directory below a place.
+/// The directory of the tree below a place.
 const TREE: &str = "tree";
 
 /// Copies a tree to a directory that fscrypt encrypts, on an ext4 of its own.
 fn encrypted(tree: &Path, place: &Path) -> Result<Mounted> {
-    let mut size = SPARE;
-    visit(tree, &mut |path| {
-        size += fs::metadata(path).map_err(file("look at", path))?.len().next_multiple_of(4096);
-        Ok(())
-    })?;
-    let image = place.with_extension("image");
-    File::create(&image).and_then(|made| made.set_len(size)).map_err(file("create", &image))?;
+    let mounted = image(tree, place, &["mkfs.ext4", "-q", "-F", "-O", "encrypt"])?;
     let to = place.join(TREE);
-    let [image_word, place_word, to_word] = [&image, &place.to_owned(), &to].map(|path| path.display().to_string());
-    good(&["mkfs.ext4", "-q", "-F", "-O", "encrypt", &image_word], b"")?;
-    good(&["mount", "-o", "loop", &image_word, &place_word], b"")?;
-    let mounted = Mounted::Kernel(place.to_owned());
-    // The loop device keeps it open.
-    fs::remove_file(&image).map_err(file("remove", &image))?;
-    fs::create_dir_all(&to).map_err(file("create", &to))?;
+    let [place_word, to_word] = [place, &to].map(|path| path.display().to_string());
     // Any key will do: it protects nothing here.
     let said = good(&["xfs_io", "-c", "add_enckey", &place_word], &[7; 64])?;
     let name = said.split_whitespace().last().unwrap_or_default().to_owned();
@@ -148,8 +143,39 @@ fn encrypted(tree: &Path, place: &Path) -> Result<Mounted> {
         let problem = format!("{} is not encrypted: {policy}", to.display());
         return Err(BedError::Program { program: "xfs_io".to_owned(), problem });
     }
-    good(&["cp", "-a", &format!("{}/.", tree.display()), &to_word], b"")?;
+    copy(tree, &to)?;
     Ok(mounted)
+}
+
+/// Copies a tree to a file system of its own, which this program makes.
+fn on_image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
+    let mounted = image(tree, place, program)?;
+    copy(tree, &place.join(TREE))?;
+    Ok(mounted)
+}
+
+/// Mounts a file system that has room for a tree, and an empty directory for it.
+fn image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
+    let mut size = SPARE;
+    visit(tree, &mut |path| {
+        size += fs::metadata(path).map_err(file("look at", path))?.len().next_multiple_of(4096);
+        Ok(())
+    })?;
+    let image = place.with_extension("image");
+    File::create(&image).and_then(|made| made.set_len(size)).map_err(file("create", &image))?;
+    let [image_word, place_word] = [&image, place].map(|path| path.display().to_string());
+    good(&[program, &[&image_word]].concat(), b"")?;
+    good(&["mount", "-o", "loop", &image_word, &place_word], b"")?;
+    let mounted = Mounted::Kernel(place.to_owned());
+    // The loop device keeps it open.
+    fs::remove_file(&image).map_err(file("remove", &image))?;
+    let to = place.join(TREE);
+    fs::create_dir_all(&to).map_err(file("create", &to))?;
+    Ok(mounted)
+}
+
+fn copy(tree: &Path, to: &Path) -> Result<()> {
+    good(&["cp", "-a", &format!("{}/.", tree.display()), &to.display().to_string()], b"").map(drop)
 }
 
 /// Runs a program that must end well; what it has printed.

@@ -42,6 +42,8 @@ pub enum Variant {
     Unchanged,
     /// The same without a page cache.
     ColdUnchanged,
+    /// The same on a file system of its own.
+    OnImage(Image),
     /// Through slowfs, with so many milliseconds before each operation; nothing has changed.
     Slow(u16),
     /// The tree is mounted read-only.
@@ -57,6 +59,39 @@ pub enum Variant {
     /// The tree's files are the objects of a bucket, which the stock daemon sees mounted; ours
     /// fetches so many at a time.
     Bucket(Mounted, u16),
+}
+
+/// A file system that is made for a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Image {
+    /// ext4.
+    Ext4,
+    /// The same, of which ours does an inode scan, whether it pays or not.
+    Ext4Scan,
+    /// XFS.
+    Xfs,
+}
+
+impl Image {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Ext4, Self::Ext4Scan, Self::Xfs];
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ext4 => "ext4",
+            Self::Ext4Scan => "ext4-scan",
+            Self::Xfs => "xfs",
+        }
+    }
+
+    /// What makes it, without the place. An inode of ext4 for each block: its files are small.
+    pub fn program(self) -> &'static [&'static str] {
+        match self {
+            Self::Ext4 | Self::Ext4Scan => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
+            Self::Xfs => &["mkfs.xfs", "-q", "-f"],
+        }
+    }
 }
 
 /// How a bucket becomes a file system: what `rclone mount` is told.
@@ -180,6 +215,7 @@ impl fmt::Display for Variant {
             Self::ColdUnchanged => "cold-unchanged",
             Self::ReadOnly => "read-only",
             Self::Fscrypt => "fscrypt",
+            Self::OnImage(image) => return write!(out, "cold-unchanged-{}", image.name()),
             Self::Changing(changer) => return write!(out, "changing-{}", changer.name()),
             Self::Packed(codec) => return out.write_str(&codec.word()),
             Self::Workers(codec, count) => return write!(out, "{}-workers{count}", codec.word()),
@@ -246,12 +282,20 @@ impl Variant {
 
     /// Whether a hundredth of the files is touched before a Differential or an Incremental.
     pub fn touches(self) -> bool {
-        !matches!(self, Self::Accurate | Self::Unchanged | Self::ColdUnchanged | Self::Slow(_) | Self::Bucket(..))
+        !matches!(
+            self,
+            Self::Accurate
+                | Self::Unchanged
+                | Self::ColdUnchanged
+                | Self::OnImage(_)
+                | Self::Slow(_)
+                | Self::Bucket(..)
+        )
     }
 
     /// Whether the page cache is dropped before each job.
     pub fn is_cold(self) -> bool {
-        matches!(self, Self::Cold | Self::ColdUnchanged)
+        matches!(self, Self::Cold | Self::ColdUnchanged | Self::OnImage(_))
     }
 
     /// Whether data is encrypted and signed.
