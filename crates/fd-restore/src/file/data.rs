@@ -25,8 +25,8 @@ pub(crate) struct DataPath {
 pub(crate) enum Sink<'a, 'j> {
     /// A file.
     File(&'a mut OutputFile),
-    /// A plugin.
-    Plugin(&'a mut CurrentPlugin<'j>),
+    /// A plugin, the next data of which goes to this address.
+    Plugin(&'a mut CurrentPlugin<'j>, &'a mut u64),
 }
 
 impl Sink<'_, '_> {
@@ -34,7 +34,7 @@ impl Sink<'_, '_> {
     pub(crate) fn file(&self) -> Option<&OutputFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Plugin(_) => None,
+            Self::Plugin(..) => None,
         }
     }
 }
@@ -54,7 +54,7 @@ impl Destination<'_, '_, '_> {
         let name = &self.item.output;
         let file = match &mut self.sink {
             Sink::File(file) => file,
-            Sink::Plugin(plugin) => return plugin.write(data, self.report, |error| failed(error, name)),
+            Sink::Plugin(plugin, at) => return plugin.write(data, at, self.report, |error| failed(error, name)),
         };
         if let Some(most) = self.item.most_data().filter(|most| file.reach_with(data.len()) > *most) {
             return Err(Some(texts::too_much_data(name, self.item.stat.size, most)));
@@ -70,7 +70,7 @@ impl Destination<'_, '_, '_> {
                 Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
                 None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
             },
-            Sink::Plugin(plugin) => plugin.go_to(address, name, self.report),
+            Sink::Plugin(plugin, at) => plugin.go_to(address, at, name, self.report),
         }
     }
 

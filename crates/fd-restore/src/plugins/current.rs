@@ -41,15 +41,13 @@ pub(crate) enum MetadataAnswer {
 }
 
 /// How far the current file is.
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stage {
     /// There is none, or it is not restored.
     Nothing,
-    /// The plugin takes its data, of which the next goes to this address.
-    Open { address: u64 },
     /// The daemon restores it.
     Core,
-    /// It has no data.
+    /// The plugin has made it, and takes its data, if it has any.
     Made,
 }
 
@@ -128,10 +126,6 @@ impl<'j> CurrentPlugin<'j> {
         self.is_lost
     }
 
-    pub(crate) const fn is_open(&self) -> bool {
-        matches!(self.stage, Stage::Open { .. })
-    }
-
     /// Whether the plugin has left the current file to the daemon.
     pub(crate) const fn leaves_it_to_core(&self) -> bool {
         matches!(self.stage, Stage::Core)
@@ -140,7 +134,7 @@ impl<'j> CurrentPlugin<'j> {
     /// Whether the plugin has made the current file, so that it gets the file's ACL and extended
     /// attributes.
     pub(crate) const fn has_made_it(&self) -> bool {
-        matches!(self.stage, Stage::Open { .. } | Stage::Made)
+        matches!(self.stage, Stage::Made)
     }
 
     /// A second start without an end between them.
@@ -194,7 +188,7 @@ impl<'j> CurrentPlugin<'j> {
         let done = self.io(report, Io::Open { name, flags, mode: MODE });
         match done {
             Ok(done) if done.status >= 0 => {
-                self.stage = Stage::Open { address: 0 };
+                self.stage = Stage::Made;
                 Creation::Open
             }
             Ok(done) => {
@@ -216,35 +210,41 @@ impl<'j> CurrentPlugin<'j> {
         self.call(report, |instance, host| instance.io(host, io))
     }
 
-    /// The next data goes to this address. The error is the message, if there is one.
-    pub(crate) fn go_to(&mut self, to: u64, name: &[u8], report: &mut Report<'_>) -> Result<(), Option<Vec<u8>>> {
+    /// The next data goes to this address, instead of `at`. The error is the message, if there is
+    /// one.
+    pub(crate) fn go_to(
+        &mut self,
+        to: u64,
+        at: &mut u64,
+        name: &[u8],
+        report: &mut Report<'_>,
+    ) -> Result<(), Option<Vec<u8>>> {
         let failed = |errno| Some(texts::seek_failed(to, name, errno));
-        match self.stage {
-            Stage::Open { address } if address != to => {}
-            _ => return Ok(()),
+        if *at == to {
+            return Ok(());
         }
         let offset = i64::try_from(to).map_err(|_too_far| failed(Errno::EINVAL))?;
         let done = self.io(report, Io::Seek { offset, whence: 0 }).map_err(|Lost| None)?;
         if done.status < 0 {
             return Err(if self.is_canceled() { None } else { failed(Errno::from_raw(done.errno)) });
         }
-        self.stage = Stage::Open { address: to };
+        *at = to;
         Ok(())
     }
 
-    /// Hands the plugin the next data. The error is the message, if there is one.
+    /// Hands the plugin the next data, which goes to the address `at`. The error is the message, if
+    /// there is one.
     pub(crate) fn write(
         &mut self,
         data: &[u8],
+        at: &mut u64,
         report: &mut Report<'_>,
         failed: impl Fn(&FailedWrite) -> Vec<u8>,
     ) -> Result<(), Option<Vec<u8>>> {
         let done = self.io(report, Io::Write { data }).map_err(|Lost| None)?;
         match usize::try_from(done.status) {
             Ok(written) if written == data.len() => {
-                if let Stage::Open { address } = &mut self.stage {
-                    *address = address.saturating_add(data.len() as u64);
-                }
+                *at = at.saturating_add(data.len() as u64);
                 Ok(())
             }
             _ if done.errno == Errno::ECANCELED as i32 => Err(None),
@@ -281,15 +281,11 @@ impl<'j> CurrentPlugin<'j> {
         matches!(set, Ok((_, CreateStatus::Core)))
     }
 
-    /// Ends the data of the current file, which remains the plugin's.
+    /// Ends the data of the current file, which remains the plugin's if the plugin takes it.
     pub(crate) fn close(&mut self, report: &mut Report<'_>) {
-        match std::mem::replace(&mut self.stage, Stage::Nothing) {
-            Stage::Open { .. } => self.stage = Stage::Made,
-            made @ Stage::Made => {
-                self.stage = made;
-                return;
-            }
-            Stage::Nothing | Stage::Core => return,
+        if self.stage != Stage::Made {
+            self.stage = Stage::Nothing;
+            return;
         }
         if self.is_canceled() {
             self.cancel(report);
@@ -306,9 +302,11 @@ impl<'j> CurrentPlugin<'j> {
         }
     }
 
-    /// Ends the data of the current file, which is not whole.
-    pub(crate) fn abandon(&mut self, report: &mut Report<'_>) {
-        self.close(report);
+    /// Gives the current file up; `is_open`: the plugin takes its data.
+    pub(crate) fn abandon(&mut self, is_open: bool, report: &mut Report<'_>) {
+        if is_open {
+            self.close(report);
+        }
         self.stage = Stage::Nothing;
     }
 

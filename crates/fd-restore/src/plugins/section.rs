@@ -72,11 +72,6 @@ impl<'j> Section<'j> {
         }
     }
 
-    /// Whether a plugin takes the data of the current file.
-    pub(crate) fn is_open(&self) -> bool {
-        matches!(self, Self::Plugin(plugin) if plugin.is_open())
-    }
-
     /// Whether the plugin has failed.
     pub(crate) fn is_lost(&self) -> bool {
         match self {

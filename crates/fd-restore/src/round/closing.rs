@@ -6,8 +6,8 @@ use fd_messages::MessageType;
 use fd_metadata::Target;
 use fd_records::{DigestKind, FileType, Stream};
 
-use super::held::{Current, DigestRecord, Round};
-use super::made::Made;
+use super::held::{Current, Round};
+use super::made::{AclsCome, DigestRecord, Made, Open, Taker};
 use super::state::RestoreState;
 use super::{attributes, findings, metadata};
 use crate::digests::Recorded;
@@ -19,26 +19,33 @@ impl Round<'_> {
     /// Ends the current object, whose further records are out of place.
     pub(super) fn close(&mut self) {
         self.end_data();
-        let was_open = self.is_open();
         let Some(mut current) = self.current.take() else { return };
-        self.drop_other_acls(&mut current);
-        let mut file = current.made.take_file();
-        let signature = if was_open { self.state.encryption.take_known_signature() } else { None };
-        if was_open {
-            let digest = std::mem::take(&mut current.digest);
-            self.complete(&current.item, file.as_mut(), digest, signature.is_some());
-        }
-        self.apply_held(&mut current, file.as_ref());
-        if was_open {
-            self.check_signature(&current.item, file.as_ref(), signature);
-            self.state.digest.leave();
-            self.state.digest.abandon();
-            self.state.encryption.forget();
-        }
-        if let Some(Err(errno)) = file.map(OutputFile::close) {
-            self.report.now(MessageType::Error, &texts::close_failed(&current.item.output, errno));
+        if let Some(open) = current.made.end_data() {
+            self.close_open(&mut current, open);
+        } else {
+            if let Made::Existing(come) = current.made {
+                current.made = Made::Object;
+                self.drop_other_acls(&current.item, come);
+            }
+            self.apply_held(&mut current, None);
         }
         self.current = Some(current);
+    }
+
+    /// Ends an object whose data has come.
+    fn close_open(&mut self, current: &mut Current, Open { mut to, digest }: Open) {
+        let signature = self.state.encryption.take_known_signature();
+        self.complete(&current.item, to.file_mut(), digest, signature.is_some());
+        self.apply_held(current, to.file());
+        self.check_signature(&current.item, to.file(), signature);
+        self.state.digest.leave();
+        self.state.digest.abandon();
+        self.state.encryption.forget();
+        if let Taker::File(file) = to
+            && let Err(errno) = file.close()
+        {
+            self.report.now(MessageType::Error, &texts::close_failed(&current.item.output, errno));
+        }
     }
 
     /// The keys of an encrypted file.
@@ -55,19 +62,21 @@ impl Round<'_> {
 
     /// Whether there may be more data of the current file than has come.
     pub(super) fn is_torn(&mut self) -> bool {
-        match &mut self.current {
-            Some(current) if current.digest.has_come() => false,
+        match self.current.as_mut().and_then(Current::open) {
+            None => false,
+            Some((_, open)) if open.digest.has_come() => false,
             // How long a patch is, nothing tells.
-            Some(Current { item, made: Made::Open(file), .. }) => {
+            Some((item, Open { to: Taker::File(file), .. })) => {
                 item.is_patch() || file.is_new() && file.length() != Some(item.stat.size)
             }
-            _ => self.section.is_open(),
+            Some((_, Open { to: Taker::Plugin { .. }, .. })) => true,
         }
     }
 
     /// Reports that there should be more of the current file.
     pub(super) fn report_torn(&mut self) {
-        let Some(Current { item, made: Made::Open(file), .. }) = &mut self.current else { return };
+        let open = self.current.as_mut().and_then(Current::open);
+        let Some((item, Open { to: Taker::File(file), .. })) = open else { return };
         let text = wrong_length(item, file).map_or_else(
             || texts::unfinished(&item.output),
             |restored| texts::wrong_size(&item.output, item.stat.size, restored),
@@ -96,7 +105,7 @@ impl Round<'_> {
     /// one whose digest has come nothing is. What else comes of it is not restored.
     pub(super) fn out_of_place(&mut self, text: fn(&[u8]) -> Vec<u8>) {
         self.compare_now();
-        let has_error = self.current.as_ref().is_some_and(|current| matches!(current.digest, DigestRecord::Wrong(_)));
+        let has_error = self.open().is_some_and(|open| matches!(open.digest, DigestRecord::Wrong(_)));
         if self.is_open() && !self.is_complete() {
             self.give_up();
         } else {
@@ -109,10 +118,8 @@ impl Round<'_> {
 
     /// Takes the ACLs away that a directory has and its record does not. A job that has brought no
     /// ACL may be of a backup that saves none.
-    fn drop_other_acls(&mut self, current: &mut Current) {
-        let Made::Existing(come) = current.made else { return };
-        let RestoreItem { path: Ok(path), output, .. } = &current.item else { return };
-        current.made = Made::Object;
+    fn drop_other_acls(&mut self, item: &RestoreItem, come: AclsCome) {
+        let RestoreItem { path: Ok(path), output, .. } = item else { return };
         let RestoreState { directories, writer, has_acls, .. } = &mut *self.state;
         // Its ACLs have said so if it can't be opened any more.
         if *has_acls && let Ok(directory) = directories.open(path) {
@@ -163,7 +170,7 @@ impl Round<'_> {
 
     /// Applies ACLs and extended attributes that have waited for the attributes.
     fn apply_held(&mut self, current: &mut Current, file: Option<&OutputFile>) {
-        let Current { item, made, metadata, xacls, .. } = current;
+        let Current { item, made, metadata, xacls } = current;
         let (metadata, xacls) = (std::mem::take(metadata), std::mem::take(xacls));
         let RestoreState { writer, directories, .. } = &mut *self.state;
         match file {

@@ -5,15 +5,14 @@ use fd_messages::MessageType;
 use fd_records::{DigestKind, DigestValue, Stream, StreamClass};
 
 use super::findings;
-use super::held::{Current, DigestRecord, Round};
-use super::made::Made;
+use super::held::{Current, Round};
+use super::made::{DigestRecord, Taker};
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::digests::{Finding, Recorded};
 use crate::file::{DataPath, Destination, Encryption, Sink};
 use crate::output_file::OutputFile;
 use crate::overlap::FileData;
-use crate::plugins::Section;
 use crate::texts;
 
 impl<'a> Round<'a> {
@@ -22,7 +21,7 @@ impl<'a> Round<'a> {
         match self.place.previous.class() {
             StreamClass::Attributes | StreamClass::SessionData | StreamClass::PluginMetadata => true,
             // The stock daemon drops the first record, which only a plugin can have saved.
-            StreamClass::AttributesUpdate => self.section.is_open() || self.is_mere_update(),
+            StreamClass::AttributesUpdate => self.current.is_some(),
             _ => self.place.previous == stream.kind() || self.is_mere_update(),
         }
     }
@@ -62,7 +61,7 @@ impl<'a> Round<'a> {
     /// Whether the daemon itself restores an update of attributes: its file keeps the data that it
     /// has.
     fn is_mere_update(&self) -> bool {
-        !self.section.is_open() && self.current.as_ref().is_some_and(|current| current.item.is_update)
+        !self.is_open_by_plugin() && self.current.as_ref().is_some_and(|current| current.item.is_update)
     }
 
     /// Data behind an update of attributes is what a plugin has saved, but not how it is to be
@@ -97,11 +96,10 @@ impl<'a> Round<'a> {
 
     /// Where the data of the current file goes, if it is restored.
     fn destination(&mut self) -> Option<(&mut DataPath, &mut Encryption, Destination<'_, 'a, 'a>)> {
-        let Current { item, made, .. } = self.current.as_mut()?;
-        let sink = match (made, &mut self.section) {
-            (Made::Open(file), _) => Sink::File(file),
-            (_, Section::Plugin(plugin)) if plugin.is_open() => Sink::Plugin(plugin),
-            _ => return None,
+        let (item, open) = self.current.as_mut().and_then(Current::open)?;
+        let sink = match &mut open.to {
+            Taker::File(file) => Sink::File(file),
+            Taker::Plugin { address } => Sink::Plugin(self.section.plugin()?, address),
         };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
         Some((data, encryption, Destination { sink, item, digest, progress: self.progress, report: &mut self.report }))
@@ -118,13 +116,12 @@ impl<'a> Round<'a> {
     pub(super) fn digest(&mut self, kind: DigestKind, record: &[u8]) {
         self.compare_now();
         self.end_data();
-        let is_open = self.is_open();
-        let Some(current) = self.current.as_mut().filter(|_| is_open) else { return };
+        let Some((item, open)) = self.current.as_mut().and_then(Current::open) else { return };
         let digest = &mut self.state.digest;
-        if matches!(current.digest, DigestRecord::Wrong(_)) {
+        if matches!(open.digest, DigestRecord::Wrong(_)) {
             return;
         }
-        current.digest = DigestRecord::Done;
+        open.digest = DigestRecord::Done;
         if self.state.encryption.has_known_signature() {
             digest.expected().signature();
             return;
@@ -134,51 +131,47 @@ impl<'a> Round<'a> {
         }
         digest.expected().record(kind);
         if let Some(recorded) = DigestValue::from_bytes(kind, record) {
-            current.digest = DigestRecord::Waits(recorded);
+            open.digest = DigestRecord::Waits(recorded);
             return;
         }
         // A value of another length is the digest of no data.
-        let name = &current.item.output;
-        let text = match digest.make_now(kind, current.made.file()) {
+        let name = &item.output;
+        let text = match digest.make_now(kind, open.to.file()) {
             Finding::None | Finding::Cancelled => return,
             Finding::Has(restored) | Finding::Changed(restored) => texts::digest_differs(kind, name, record, &restored),
             Finding::Unreadable(errno) => texts::not_read_back(name, errno),
         };
-        current.digest = DigestRecord::Wrong((MessageType::Error, text));
+        open.digest = DigestRecord::Wrong((MessageType::Error, text));
     }
 
     /// Compares the digest of the current file now.
     pub(super) fn compare_now(&mut self) {
-        let is_open = self.is_open();
-        let Some(current) = self.current.as_mut().filter(|_| is_open) else { return };
-        let DigestRecord::Waits(recorded) = current.digest else { return };
+        let Some((item, open)) = self.current.as_mut().and_then(Current::open) else { return };
+        let DigestRecord::Waits(recorded) = open.digest else { return };
         let RestoreState { digest, encryption, .. } = &mut *self.state;
-        let found = digest.make_now(recorded.kind(), current.made.file());
+        let found = digest.make_now(recorded.kind(), open.to.file());
         let recorded = Recorded::Digest(recorded);
-        let message = findings::messages_about(&current.item.output, &recorded, found, encryption).pop();
-        current.digest = message.map_or(DigestRecord::Done, DigestRecord::Wrong);
+        let message = findings::messages_about(&item.output, &recorded, found, encryption).pop();
+        open.digest = message.map_or(DigestRecord::Done, DigestRecord::Wrong);
     }
 
     /// Leaves the current file as it is: private, without attributes.
     pub(super) fn give_up(&mut self) {
         self.compare_now();
         self.report_wrong_digest();
-        if let Some(current) = &mut self.current
-            && let Some(file) = current.made.take_file()
-            && current.item.is_patch()
-        {
-            file.mark_unfinished();
+        let mut is_of_plugin = false;
+        if let Some(current) = &mut self.current {
+            (current.metadata, current.xacls) = <(HeldMetadata, HeldMetadata)>::default();
+            match current.made.end_data().map(|open| open.to) {
+                Some(Taker::File(file)) if current.item.is_patch() => file.mark_unfinished(),
+                to => is_of_plugin = matches!(to, Some(Taker::Plugin { .. })),
+            }
         }
         if let Some(plugin) = self.section.plugin() {
             if self.report.is_fatal() {
                 plugin.cancel(&mut self.report);
             }
-            plugin.abandon(&mut self.report);
-        }
-        if let Some(current) = &mut self.current {
-            current.digest = DigestRecord::NotCome;
-            current.metadata = HeldMetadata::default();
-            current.xacls = HeldMetadata::default();
+            plugin.abandon(is_of_plugin, &mut self.report);
         }
         self.state.digest.abandon();
         self.state.encryption.forget();
@@ -186,8 +179,8 @@ impl<'a> Round<'a> {
 
     /// Reports that the digest of the current file is not that of its data.
     pub(super) fn report_wrong_digest(&mut self) {
-        let digest = self.current.as_mut().map(|current| std::mem::take(&mut current.digest));
-        if let Some(DigestRecord::Wrong((kind, text))) = digest {
+        let open = self.current.as_mut().and_then(Current::open);
+        if let Some(DigestRecord::Wrong((kind, text))) = open.map(|(_, open)| std::mem::take(&mut open.digest)) {
             self.report.now(kind, &text);
         }
     }

@@ -1,22 +1,21 @@
 //! What a round holds, and the object that its records are of.
 
 use fd_messages::{CancelToken, Progress};
-use fd_records::{DigestValue, RecordHeader, Stream, StreamClass};
+use fd_records::{RecordHeader, Stream, StreamClass};
 
-use super::made::Made;
+use super::made::{Made, Open, Taker};
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::file::RestoreItem;
 use crate::overlap::{Pace, Writers};
 use crate::plan::{RestorePlan, WritingDepth};
 use crate::plugins::Section;
-use crate::report::{QueuedMessage, Report};
+use crate::report::Report;
 
 /// The object whose records come.
 pub(super) struct Current {
     pub(super) item: RestoreItem,
     pub(super) made: Made,
-    pub(super) digest: DigestRecord,
     /// ACLs and extended attributes that are applied after the attributes.
     pub(super) metadata: HeldMetadata,
     /// Those that a plugin has saved in its own form.
@@ -26,28 +25,15 @@ pub(super) struct Current {
 impl Current {
     pub(super) fn new(item: RestoreItem, made: Made) -> Self {
         let (metadata, xacls) = (HeldMetadata::default(), HeldMetadata::default());
-        Self { item, made, digest: DigestRecord::NotCome, metadata, xacls }
+        Self { item, made, metadata, xacls }
     }
-}
 
-/// The digest record of the data. It is the last one of a file, so behind it nothing is missing.
-#[derive(Default, Debug)]
-pub(super) enum DigestRecord {
-    #[default]
-    NotCome,
-    /// It has come, and nothing is to be compared any more.
-    Done,
-    /// It has come, and is compared when the file is complete.
-    Waits(DigestValue),
-    /// It is not that of the data, or can't be compared, as this message says, which waits for the
-    /// length.
-    Wrong(QueuedMessage),
-}
-
-impl DigestRecord {
-    /// Whether it has come, and is right as far as that is known.
-    pub(super) const fn has_come(&self) -> bool {
-        matches!(self, Self::Done | Self::Waits(_))
+    /// What takes its data, while that is restored.
+    pub(super) const fn open(&mut self) -> Option<(&RestoreItem, &mut Open)> {
+        match &mut self.made {
+            Made::Open(open) => Some((&self.item, open)),
+            _ => None,
+        }
     }
 }
 
@@ -130,13 +116,26 @@ pub(super) struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// What takes the data of the current file, while that is restored.
+    pub(super) fn open(&self) -> Option<&Open> {
+        match &self.current {
+            Some(Current { made: Made::Open(open), .. }) => Some(open),
+            _ => None,
+        }
+    }
+
     /// Whether data of the current file is restored.
     pub(super) fn is_open(&self) -> bool {
-        self.section.is_open() || self.current.as_ref().is_some_and(|current| current.made.file().is_some())
+        self.open().is_some()
+    }
+
+    /// Whether a plugin takes the data of the current file.
+    pub(super) fn is_open_by_plugin(&self) -> bool {
+        matches!(self.open(), Some(Open { to: Taker::Plugin { .. }, .. }))
     }
 
     /// Whether the digest of the current file has come, and is right as far as that is known.
     pub(super) fn is_complete(&self) -> bool {
-        self.current.as_ref().is_some_and(|current| current.digest.has_come())
+        self.open().is_some_and(|open| open.digest.has_come())
     }
 }

@@ -1,6 +1,9 @@
 //! What has become of an object.
 
+use fd_records::DigestValue;
+
 use crate::output_file::{Identity, OutputFile};
+use crate::report::QueuedMessage;
 
 /// What has become of an object.
 #[derive(Debug)]
@@ -11,8 +14,8 @@ pub(super) enum Made {
     Kept,
     /// It was made, or found; or a plugin has it.
     Object,
-    /// It is a file, while its data is restored.
-    Open(OutputFile),
+    /// Its data is restored.
+    Open(Open),
     /// This object got an update of its attributes.
     Updated(Identity),
     /// A directory that was there before the job got the attributes of its record.
@@ -20,28 +23,86 @@ pub(super) enum Made {
 }
 
 impl Made {
+    /// The data of an object comes.
+    pub(super) const fn open(to: Taker) -> Self {
+        Self::Open(Open { to, digest: DigestRecord::NotCome })
+    }
+
     /// Whether the object of the record is there, and may be changed.
     pub(super) const fn is_made(&self) -> bool {
         !matches!(self, Self::Nothing | Self::Kept)
     }
 
-    /// The file, while its data is restored.
-    pub(super) const fn file(&self) -> Option<&OutputFile> {
-        match self {
-            Self::Open(file) => Some(file),
-            _ => None,
-        }
-    }
-
-    /// Takes the file: its data has come, or is given up.
-    pub(super) fn take_file(&mut self) -> Option<OutputFile> {
+    /// The data has come, or is given up: takes what has taken it. What a plugin has made is still
+    /// there.
+    pub(super) fn end_data(&mut self) -> Option<Open> {
         match std::mem::replace(self, Self::Nothing) {
-            Self::Open(file) => Some(file),
+            Self::Open(open) => {
+                if matches!(open.to, Taker::Plugin { .. }) {
+                    *self = Self::Object;
+                }
+                Some(open)
+            }
             other => {
                 *self = other;
                 None
             }
         }
+    }
+}
+
+/// An object while its data is restored.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) to: Taker,
+    pub(super) digest: DigestRecord,
+}
+
+/// What takes the data of an object.
+#[derive(Debug)]
+pub(super) enum Taker {
+    /// This file.
+    File(OutputFile),
+    /// The plugin that restores the records. The next data goes to this address.
+    Plugin { address: u64 },
+}
+
+impl Taker {
+    /// The file.
+    pub(super) const fn file(&self) -> Option<&OutputFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Plugin { .. } => None,
+        }
+    }
+
+    /// The file, to be changed.
+    pub(super) const fn file_mut(&mut self) -> Option<&mut OutputFile> {
+        match self {
+            Self::File(file) => Some(file),
+            Self::Plugin { .. } => None,
+        }
+    }
+}
+
+/// The digest record of the data. It is the last one of a file, so behind it nothing is missing.
+#[derive(Default, Debug)]
+pub(super) enum DigestRecord {
+    #[default]
+    NotCome,
+    /// It has come, and nothing is to be compared any more.
+    Done,
+    /// It has come, and is compared when the file is complete.
+    Waits(DigestValue),
+    /// It is not that of the data, or can't be compared, as this message says, which waits for the
+    /// length.
+    Wrong(QueuedMessage),
+}
+
+impl DigestRecord {
+    /// Whether it has come, and is right as far as that is known.
+    pub(super) const fn has_come(&self) -> bool {
+        matches!(self, Self::Done | Self::Waits(_))
     }
 }
 

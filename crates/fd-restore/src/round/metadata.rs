@@ -107,8 +107,8 @@ pub(super) enum MetadataTime {
 }
 
 impl MetadataTime {
-    /// When a record of this item is applied; `is_open` says whether its file is being restored.
-    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], is_open: bool, made: &Made) -> Self {
+    /// When a record of this item is applied.
+    pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], made: &Made) -> Self {
         match item.file_type {
             _ if matches!(made, Made::Kept) => Self::Never,
             Some(FileType::Directory) => Self::Now,
@@ -116,7 +116,7 @@ impl MetadataTime {
             // An ACL of a link would land on what it leads to. No backup writes one.
             Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
-            _ if is_open => Self::AtClose,
+            _ if matches!(made, Made::Open(_)) => Self::AtClose,
             // The stock daemon ignores the attributes of an update, and all of a special file.
             _ if made.is_made() && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
             _ => Self::Never,

@@ -10,7 +10,7 @@ use nix::sys::stat::fstatat;
 
 use super::attributes;
 use super::held::{Current, Round};
-use super::made::Made;
+use super::made::{Made, Taker};
 use super::metadata::{self, MetadataTime};
 use super::state::RestoreState;
 use crate::file::{Created, Creator, RestoreItem};
@@ -74,7 +74,7 @@ impl Round<'_> {
         }
         self.progress.add_file();
         let made = match created {
-            Created::Open(file) => self.open(&item, file),
+            Created::Open(file) => self.begin_data(&item, file),
             Created::Made => self.made(&item, creation),
             Created::Skipped => Made::Kept,
             Created::Failed => Made::Nothing,
@@ -83,13 +83,13 @@ impl Round<'_> {
     }
 
     /// The data of this file comes next.
-    fn open(&mut self, item: &RestoreItem, file: OutputFile) -> Made {
+    fn begin_data(&mut self, item: &RestoreItem, file: OutputFile) -> Made {
         if let (Some(identity), Ok(path)) = (file.identity(), &item.path) {
             self.state.directories.note_object(path, identity);
         }
         self.state.data.begin();
         self.state.digest.begin(item.stat.size, Some(&file));
-        Made::Open(file)
+        Made::open(Taker::File(file))
     }
 
     /// The object is there: sets its attributes, unless a plugin takes its data first.
@@ -97,7 +97,7 @@ impl Round<'_> {
         if creation == Creation::Open {
             self.state.data.begin();
             self.state.digest.begin(item.stat.size, None);
-            return Made::Object;
+            return Made::open(Taker::Plugin { address: 0 });
         }
         let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report));
         let directories = &mut self.state.directories;
@@ -167,10 +167,9 @@ impl Round<'_> {
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).
     pub(super) fn metadata(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
-        let is_open = self.is_open();
         let Some(current) = &mut self.current else { return };
         self.state.has_acls |= kind == MetadataKind::Acl;
-        match MetadataTime::of(&current.item, kind, record, is_open, &current.made) {
+        match MetadataTime::of(&current.item, kind, record, &current.made) {
             MetadataTime::Never => {}
             MetadataTime::Now => self.apply_to_directory(kind, stream, record),
             MetadataTime::AtClose => {

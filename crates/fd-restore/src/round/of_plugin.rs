@@ -35,7 +35,7 @@ impl Round<'_> {
 
     /// Ends the files of the current plugin.
     pub(super) fn leave_plugin(&mut self) {
-        if self.section.is_open() {
+        if self.is_open_by_plugin() {
             self.give_up_early();
         }
         if let Section::Plugin(plugin) = std::mem::replace(&mut self.section, Section::Outside) {
