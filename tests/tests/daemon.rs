@@ -317,7 +317,8 @@ fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
         let (work, port) = (bed.client("test")?.work.clone(), bed.client("test")?.port());
         let victim = bed.folder().join("victim");
         fs::write(&victim, "precious").unwrap();
-        for name in [format!("bacula-fd.{port}.state"), format!("bacula-fd.{port}.pid"), "test-fd.trace".to_owned()] {
+        let own = ["state", "pid", "digest"].map(|kind| format!("bacula-fd.{port}.{kind}"));
+        for name in own.iter().map(String::as_str).chain(["test-fd.trace"]) {
             let path = work.join(name);
             if trap == "link" {
                 symlink(&victim, path).unwrap();

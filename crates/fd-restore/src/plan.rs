@@ -3,10 +3,9 @@
 use core::num::NonZeroU16;
 use std::sync::Arc;
 
-use fd_crypto::DigestSet;
 use fd_crypto::pki::KeyRing;
 use fd_crypto::processor::Processor;
-use fd_records::Replace;
+use fd_records::{DigestKind, Replace};
 
 use crate::names::OutputNames;
 use crate::plugins::PluginAccess;
@@ -38,8 +37,9 @@ pub struct RestorePlan {
     pub replace: Replace,
     /// Whether the data is compared with the digests on the volume. The stock daemon does not.
     pub check_digests: bool,
-    /// The kinds of which the first digest may be, if that is known. It follows the data.
-    pub digests: Option<DigestSet>,
+    /// The kinds of which the first digest may be, the likely one in front, if they are known. It
+    /// follows the data.
+    pub digests: Option<Vec<DigestKind>>,
     /// The keys of the PKI directives. With them signatures are checked.
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.

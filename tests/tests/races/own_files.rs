@@ -329,7 +329,7 @@ impl Stage {
         }
         self.settle()?;
         let port = self.bed.client("test")?.port();
-        let own: Vec<_> = [format!("bacula-fd.{port}.state"), format!("bacula-fd.{port}.pid")].to_vec();
+        let own = ["state", "pid", "digest"].map(|kind| format!("bacula-fd.{port}.{kind}"));
         let own = own.iter().map(String::as_str).chain(["test-fd.trace", "csv", "messages", SPOOL]);
         let own: BTreeSet<_> = own.map(str::to_owned).collect();
         let journal = format!("bacula-fd.{port}.snapshots");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fd_backup::{Courtesy, Manners, MemoryBudget, Protection};
-use fd_config::{Config, JobManners, RestoreCommands, Settings, Tls};
+use fd_config::{Config, FileDaemon, JobManners, RestoreCommands, Settings, Tls};
 use fd_os::lock::Mutex;
 use fd_plugins::Plugin;
 use fd_session::Need;
@@ -74,7 +74,7 @@ pub(crate) struct ForJobs {
 }
 
 impl ForJobs {
-    fn new(manners: JobManners, max_bandwidth: u64, protection: Option<Protection>) -> Self {
+    fn new(daemon: &FileDaemon, manners: JobManners, protection: Option<Protection>) -> Self {
         let courtesy = Courtesy::new(match manners {
             JobManners::Off => Manners::Off,
             JobManners::Auto => Manners::Auto,
@@ -83,9 +83,9 @@ impl ForJobs {
         Self {
             courtesy,
             memory: MemoryBudget::of(fd_os::memory_limit::memory()),
-            default_bandwidth: Bandwidth::new(max_bandwidth),
+            default_bandwidth: Bandwidth::new(daemon.max_bandwidth_per_job),
             protection: protection.map(Arc::new),
-            digests: WantedDigests::default(),
+            digests: WantedDigests::new(&daemon.working_directory, daemon.port()),
         }
     }
 }
@@ -154,7 +154,7 @@ impl Daemon {
         let daemon = &config.file_daemon;
         let own_files = OwnFiles::new(&daemon.working_directory, daemon.port());
         let logins = Logins::new(daemon.max_concurrent_jobs);
-        let jobs = ForJobs::new(settings.job.manners, daemon.max_bandwidth_per_job, protection);
+        let jobs = ForJobs::new(daemon, settings.job.manners, protection);
         let collectors = Collectors::new(config.statistics.len());
         let history = state_file::load(&own_files.state);
         Self {

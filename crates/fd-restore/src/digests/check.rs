@@ -78,7 +78,7 @@ impl DigestCheck {
     /// of `first`, if that is known; with `signatures_count`, there will be signatures.
     pub(crate) fn new(
         records_count: bool,
-        first: Option<DigestSet>,
+        first: Option<Vec<DigestKind>>,
         signatures_count: bool,
         processor: Processor,
     ) -> Self {

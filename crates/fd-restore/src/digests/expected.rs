@@ -41,11 +41,11 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// Digests of files are of one of the kinds of `first`, if that is known, until the first one
+    /// Digests of files are of one of the kinds of `first`, if they are known, until the first one
     /// has come. With `signatures_count`, there will be signatures.
-    pub(super) fn new(first: Option<DigestSet>, signatures_count: bool) -> Self {
+    pub(super) fn new(first: Option<Vec<DigestKind>>, signatures_count: bool) -> Self {
         let guessed = || DigestKind::ALL.into_iter().filter(|kind| kind.is_guessed()).collect();
-        let first = first.map_or_else(guessed, |kinds| kinds.iter().collect());
+        let first = first.unwrap_or_else(guessed);
         let signed = if signatures_count { DigestKind::SIGNED.to_vec() } else { Vec::new() };
         Self {
             recorded: Kinds { last: None, first },

@@ -28,7 +28,7 @@ impl RestoreState {
         Self {
             directories: Directories::new(),
             writer: MetadataWriter::new(),
-            digest: DigestCheck::new(plan.check_digests, plan.digests, plan.keys.is_some(), plan.processor),
+            digest: DigestCheck::new(plan.check_digests, plan.digests.clone(), plan.keys.is_some(), plan.processor),
             data: DataPath::new(),
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),

@@ -111,10 +111,10 @@ fn a_long_file_that_cannot_be_read_is_digested_if_its_kind_is_expected() {
 #[test]
 fn the_first_data_of_a_plugin_is_digested_in_the_kinds_that_its_backups_have() {
     let data = data(LONG);
-    let known = [DigestKind::Sha512].into_iter().collect();
-    for (kinds, expected) in [(None, guessed()), (Some(known), vec![DigestKind::Sha512])] {
+    let known = vec![DigestKind::Sha512];
+    for (kinds, expected) in [(None, guessed()), (Some(known.clone()), known)] {
         for kind in DigestKind::ALL {
-            let mut check = DigestCheck::new(true, kinds, false, Processor::chosen());
+            let mut check = DigestCheck::new(true, kinds.clone(), false, Processor::chosen());
             for turn in 0..2 {
                 check.begin(-1, None);
                 check.update(&data, true, None);
@@ -238,7 +238,7 @@ fn a_job_without_digests_prepares_for_none_until_one_comes() {
         restore(&mut check, &data(LONG), true, true);
         prepares_for_none_until_one_comes(check);
         // And so do the backups.
-        let mut check = DigestCheck::new(true, Some(DigestSet::EMPTY), false, processor);
+        let mut check = DigestCheck::new(true, Some(Vec::new()), false, processor);
         // Of data that can't be read again, too.
         check.begin(-1, None);
         assert_eq!(check.basis, Basis::Unprepared);
@@ -367,5 +367,18 @@ fn digests_of_many_small_files_are_each_that_of_their_file() {
             let value = check.make_now(DigestKind::Md5, Some(&file));
             assert_eq!(value, Finding::Has(digest(DigestKind::Md5, b"onemore")));
         }
+    }
+}
+
+#[test]
+fn of_a_first_file_that_can_be_read_again_only_the_likely_digest_is_made() {
+    let data = data(LONG);
+    for likely in guessed() {
+        let mut kinds = guessed();
+        kinds.sort_by_key(|kind| *kind != likely);
+        let mut check = DigestCheck::new(true, Some(kinds), false, Processor::chosen());
+        let _file = restore(&mut check, &data, true, false);
+        let made: Vec<_> = guessed().into_iter().filter(|kind| check.taken.make_now(*kind).is_some()).collect();
+        assert_eq!(made, [likely]);
     }
 }
