@@ -63,7 +63,7 @@ const LOCAL: [FsType; 6] =
 /// An open file and where the next data goes.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
-    content: Content,
+    file: File,
     /// Where the next write goes.
     address: u64,
     /// Bytes written so far.
@@ -79,14 +79,40 @@ pub(crate) struct OutputFile {
     patience: Option<CancelToken>,
 }
 
-/// Where the data goes.
+/// A file that has all of its data, and its attributes.
 #[derive(Debug)]
-enum Content {
-    /// Into this file.
-    Open(File),
-    /// It is in the file already, which has its attributes but for these. The file is open where it
-    /// is still needed; if not, closing it may have failed.
-    Finished { file: Result<File, Option<Errno>>, failures: AttributeFailures },
+pub(crate) struct FinishedFile {
+    /// Open where it is still needed; if not, closing it may have failed.
+    file: Result<File, Option<Errno>>,
+    length: u64,
+    identity: Option<Identity>,
+    /// What of its attributes could not be set.
+    pub(crate) failures: AttributeFailures,
+}
+
+impl FinishedFile {
+    /// How long it is.
+    pub(crate) fn length(&self) -> Option<i64> {
+        i64::try_from(self.length).ok()
+    }
+
+    /// Which file it is, if that was asked when it was made.
+    pub(crate) const fn identity(&self) -> Option<Identity> {
+        self.identity
+    }
+
+    /// Its descriptor; `None` if it is closed.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.file.as_ref().ok().map(AsFd::as_fd)
+    }
+
+    /// Closes it, as [`OutputFile::close`].
+    pub(crate) fn close(self) -> Result<(), Errno> {
+        match self.file {
+            Ok(file) => close(file),
+            Err(failed) => failed.map_or(Ok(()), Err),
+        }
+    }
 }
 
 /// How often a job that waits for the reader of a fifo checks whether it was cancelled, in
@@ -127,7 +153,7 @@ impl OutputFile {
     /// A file or device that may contain data already.
     pub(crate) fn existing(file: OwnedFd) -> Self {
         Self {
-            content: Content::Open(File::from(file)),
+            file: File::from(file),
             address: 0,
             written: 0,
             writes: 0,
@@ -138,74 +164,49 @@ impl OutputFile {
         }
     }
 
-    /// Gives it owner, mode and times once its data has come, unless it has them already. Returns
-    /// what could not be set.
+    /// Gives it owner, mode and times once its data has come. Returns what could not be set.
     pub(crate) fn set_attributes(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
-        match &self.content {
-            Content::Finished { failures, .. } => *failures,
-            Content::Open(file) if self.is_new() => Target::Open(file.as_fd()).set_attributes_of_new(stat, usual),
-            Content::Open(file) => Target::Open(file.as_fd()).set_attributes(stat),
-        }
+        let target = Target::Open(self.descriptor());
+        if self.is_new() { target.set_attributes_of_new(stat, usual) } else { target.set_attributes(stat) }
     }
 
     /// Fills a new file, and sets its attributes; it is closed unless it `stays_open` for its
-    /// metadata. Where it can't be filled it is empty again.
-    pub(crate) fn fill(mut self, data: &[u8], stat: &Stat, usual: &mut UsualOwner, stays_open: bool) -> Self {
+    /// metadata. Where it can't be filled the error is the file, which is empty again.
+    pub(crate) fn fill(
+        mut self,
+        data: &[u8],
+        stat: &Stat,
+        usual: &mut UsualOwner,
+        stays_open: bool,
+    ) -> Result<FinishedFile, Self> {
         if self.write(data).is_err() {
-            return self.emptied();
+            let _length = self.file.set_len(0);
+            let _start = self.file.rewind();
+            return Err(Self { address: 0, written: 0, writes: 0, end: Some(0), ..self });
         }
         let failures = self.set_attributes(stat, usual);
-        let content = match self.content {
-            Content::Open(file) if stays_open => Content::Finished { file: Ok(file), failures },
-            Content::Open(file) => Content::Finished { file: Err(close(file).err()), failures },
-            finished @ Content::Finished { .. } => finished,
-        };
-        Self { content, ..self }
-    }
-
-    /// The file without what was written to it, so that it can be written again.
-    fn emptied(self) -> Self {
-        if let Ok(mut file) = self.file() {
-            let _length = file.set_len(0);
-            let _start = file.rewind();
-        }
-        Self { address: 0, written: 0, writes: 0, end: Some(0), ..self }
-    }
-
-    /// Whether it has all of its data, and its attributes.
-    pub(crate) const fn is_finished(&self) -> bool {
-        matches!(self.content, Content::Finished { .. })
-    }
-
-    /// The file, if it is open.
-    fn file(&self) -> Result<&File, Errno> {
-        match &self.content {
-            Content::Open(file) | Content::Finished { file: Ok(file), .. } => Ok(file),
-            Content::Finished { file: Err(_), .. } => Err(Errno::EBADF),
-        }
+        let file = if stays_open { Ok(self.file) } else { Err(close(self.file).err()) };
+        Ok(FinishedFile { file, length: self.written, identity: self.identity, failures })
     }
 
     /// Closes it. An error means that data may not have come to the storage: over a network it is
     /// often written only now.
     pub(crate) fn close(self) -> Result<(), Errno> {
-        match self.content {
-            Content::Open(file) | Content::Finished { file: Ok(file), .. } => close(file),
-            Content::Finished { file: Err(failed), .. } => failed.map_or(Ok(()), Err),
-        }
+        close(self.file)
     }
 
     /// It is whole, and keeps the mode of a new file, unless its plugin has given it another one.
     pub(crate) fn finish(&self) -> Result<(), Errno> {
-        if !self.is_new() || Mode::from_bits_truncate(fstat(self.file()?)?.st_mode) != UNFINISHED {
+        if !self.is_new() || Mode::from_bits_truncate(fstat(&self.file)?.st_mode) != UNFINISHED {
             return Ok(());
         }
-        fchmod(self.file()?, UNFINISHED.difference(Mode::S_ISVTX))
+        fchmod(&self.file, UNFINISHED.difference(Mode::S_ISVTX))
     }
 
     /// A patch has broken off, so the file is not whole any more. If it is another user's, it stays
     /// as it is; its error has been reported.
     pub(crate) fn mark_unfinished(&self) {
-        let _not_ours = self.file().and_then(|file| fchmod(file, UNFINISHED));
+        let _not_ours = fchmod(&self.file, UNFINISHED);
     }
 
     /// A device or fifo that does not block: a write waits until it accepts data or the job is
@@ -216,8 +217,8 @@ impl OutputFile {
 
     /// Waits until it may accept data. `false`: the job is cancelled.
     fn wait(&self) -> bool {
-        let (Some(cancel), Ok(file)) = (&self.patience, self.file()) else { return false };
-        let mut polled = [PollFd::new(file.as_fd(), PollFlags::POLLOUT)];
+        let Some(cancel) = &self.patience else { return false };
+        let mut polled = [PollFd::new(self.descriptor(), PollFlags::POLLOUT)];
         while !cancel.is_cancelled() {
             match poll(&mut polled, PollTimeout::from(LOOK)) {
                 Ok(0) | Err(Errno::EINTR) => {}
@@ -238,15 +239,15 @@ impl OutputFile {
         self.end
     }
 
-    /// Its descriptor; `None` if it is finished, and closed.
-    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        self.file().ok().map(AsFd::as_fd)
+    /// Its descriptor.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// The next write goes to this address.
     pub(crate) fn go_to(&mut self, address: u64) -> Result<(), Errno> {
         if address != self.address {
-            self.file()?.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
+            self.file.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
             self.address = address;
         }
         Ok(())
@@ -265,7 +266,7 @@ impl OutputFile {
         self.writes += 1;
         let mut rest = data;
         while !rest.is_empty() {
-            match self.file().map_err(std::io::Error::from).and_then(|mut file| file.write(rest)) {
+            match self.file.write(rest) {
                 Ok(count) if count > 0 => {
                     rest = rest.get(count..).unwrap_or_default();
                     self.written += count as u64;
@@ -291,11 +292,8 @@ impl OutputFile {
             return Err(Errno::ESPIPE);
         }
         let open = |path| File::open(path).map_err(|error| errno_of(&error));
-        let second = if self.is_readable { None } else { Some(open(self.own_path()?)?) };
-        let file = match &second {
-            Some(second) => second,
-            None => self.file()?,
-        };
+        let second = if self.is_readable { None } else { Some(open(self.own_path())?) };
+        let file = second.as_ref().unwrap_or(&self.file);
         let mut block = vec![0; READ];
         let mut address = 0;
         while !cancel.is_cancelled() {
@@ -314,22 +312,22 @@ impl OutputFile {
     /// Whether the file can be read back at little cost: it is a new one, and the file system keeps
     /// it in this host's page cache for a while.
     pub(crate) fn can_be_read_later(&self) -> bool {
-        self.is_readable && self.file().and_then(fstatfs).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
+        self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
     }
 
     /// The same file for reading, without an effect on its times.
     pub(crate) fn reader(&self) -> std::io::Result<File> {
-        OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path()?)
+        OpenOptions::new().read(true).custom_flags(OFlag::O_NOATIME.bits()).open(self.own_path())
     }
 
     /// A path that leads to the open file, even if its name means another one by now.
-    fn own_path(&self) -> Result<String, Errno> {
-        Ok(format!("/proc/self/fd/{}", self.file()?.as_raw_fd()))
+    fn own_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.file.as_raw_fd())
     }
 
     /// The length of the file; `None` where it has none.
     pub(crate) fn length(&mut self) -> Option<i64> {
-        let end = self.end.or_else(|| self.file().ok()?.seek(SeekFrom::End(0)).ok())?;
+        let end = self.end.or_else(|| self.file.seek(SeekFrom::End(0)).ok())?;
         i64::try_from(end).ok()
     }
 }

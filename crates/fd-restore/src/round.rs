@@ -21,8 +21,7 @@ use fd_records::{RecordHeader, StreamClass};
 pub use self::state::RestoreState;
 
 use self::held::{Making, Place, Round, SaidOnce};
-use crate::output_file::OutputFile;
-use crate::overlap::{FileOfRun, RunOfFiles, Turn, leave};
+use crate::overlap::{Answer, FileOfRun, RunOfFiles, Turn, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::Section;
 use crate::report::{QueuedMessage, Report};
@@ -153,8 +152,8 @@ impl Round<'_> {
         while let Some(turn) = run.next() {
             // What was made before a cancel counts, and nothing more is made.
             match turn {
-                Turn::File(_, made) if !self.goes_on_with(made.as_ref()) => left.extend(made),
-                Turn::File(file, made) => self.turn_of_file(*file, made, records),
+                Turn::File(_, answer) if !self.goes_on_with(&answer) => left.push(answer),
+                Turn::File(file, answer) => self.turn_of_file(*file, answer, records),
                 Turn::Directory(_) if self.cancel.is_cancelled() => {}
                 Turn::Directory(of_directory) => self.seen(of_directory, records),
             }
@@ -166,15 +165,16 @@ impl Round<'_> {
 
     /// Whether a file of a run is restored: of a canceled job, if it is finished, and closing it
     /// can't hang.
-    fn goes_on_with(&self, made: Option<&OutputFile>) -> bool {
-        let is_finished = made.is_some_and(|file| {
-            file.is_finished() && (file.descriptor().is_none() || !self.making.writers.is_given_up())
-        });
+    fn goes_on_with(&self, answer: &Answer) -> bool {
+        let is_finished = match answer {
+            Answer::Finished(file) => file.descriptor().is_none() || !self.making.writers.is_given_up(),
+            Answer::NotBegun | Answer::NotMade(_) | Answer::Empty(_) => false,
+        };
         !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_cancelled())
     }
 
     /// Restores a file of a run, as its records would.
-    fn turn_of_file(&mut self, file: FileOfRun, made: Option<OutputFile>, records: &mut Lookahead<'_>) {
+    fn turn_of_file(&mut self, file: FileOfRun, answer: Answer, records: &mut Lookahead<'_>) {
         let FileOfRun { header, item, data, rest } = file;
         self.make_digests(records);
         self.close();
@@ -188,7 +188,7 @@ impl Round<'_> {
         {
             self.state.digest.expected().record(kind);
         }
-        self.file_of_run(item, made);
+        self.file_of_run(item, answer);
         self.data_of_run(&data);
         self.seen(rest, records);
     }

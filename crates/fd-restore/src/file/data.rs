@@ -25,6 +25,8 @@ pub(crate) struct DataPath {
 pub(crate) enum Sink<'a, 'j> {
     /// A file.
     File(&'a mut OutputFile),
+    /// A file that has the data already.
+    Finished,
     /// A plugin, the next data of which goes to this address.
     Plugin(&'a mut CurrentPlugin<'j>, &'a mut u64),
 }
@@ -34,7 +36,7 @@ impl Sink<'_, '_> {
     pub(crate) fn file(&self) -> Option<&OutputFile> {
         match self {
             Self::File(file) => Some(file),
-            Self::Plugin(..) => None,
+            Self::Finished | Self::Plugin(..) => None,
         }
     }
 }
@@ -54,6 +56,7 @@ impl Destination<'_, '_, '_> {
         let name = &self.item.output;
         let file = match &mut self.sink {
             Sink::File(file) => file,
+            Sink::Finished => return Ok(()),
             Sink::Plugin(plugin, at) => return plugin.write(data, at, self.report, |error| failed(error, name)),
         };
         if let Some(most) = self.item.most_data().filter(|most| file.reach_with(data.len()) > *most) {
@@ -70,14 +73,15 @@ impl Destination<'_, '_, '_> {
                 Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
                 None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
             },
+            Sink::Finished => Ok(()),
             Sink::Plugin(plugin, at) => plugin.go_to(address, at, name, self.report),
         }
     }
 
-    /// Takes the next bytes of a file as they are. `is_written`: they are in it already.
-    pub(crate) fn take(&mut self, data: &[u8], is_written: bool) -> Result<(), DataLost> {
+    /// Takes the next bytes of a file as they are.
+    pub(crate) fn take(&mut self, data: &[u8]) -> Result<(), DataLost> {
         self.digest.update(data, true, self.sink.file());
-        let written = if is_written { Ok(()) } else { self.write(data, texts::write_failed) };
+        let written = self.write(data, texts::write_failed);
         self.count(data, written)
     }
 

@@ -16,7 +16,7 @@ use super::planner::{FileOfRun, Planned, Planner};
 use super::task::Answer;
 use super::writers::Writers;
 use crate::file::RestoreItem;
-use crate::output_file::{Identity, OutputFile};
+use crate::output_file::Identity;
 use crate::plan::RestorePlan;
 use crate::stream::{Lookahead, Seen, Unpacker};
 use crate::tree::Directories;
@@ -25,8 +25,8 @@ use crate::tree::Directories;
 pub(crate) enum Turn {
     /// A directory: its records.
     Directory(Vec<Seen>),
-    /// A file, and what was made of it: it is open and empty, or finished.
-    File(Box<FileOfRun>, Option<OutputFile>),
+    /// A file, and what has become of it.
+    File(Box<FileOfRun>, Answer),
 }
 
 /// The run.
@@ -66,7 +66,7 @@ impl RunOfFiles {
         for object in &mut objects {
             if let Planned::File { answer, .. } = object {
                 *answer = answers.next().unwrap_or(Answer::NotBegun);
-                made += usize::from(matches!(answer, Answer::Made(_)));
+                made += usize::from(answer.is_made());
             }
         }
         Some(Self { objects, files, made })
@@ -83,15 +83,10 @@ impl RunOfFiles {
             Planned::Directory(records) => return Some(Turn::Directory(records)),
             Planned::File { file, directory, answer } => (file, directory, answer),
         };
-        let made = match answer {
-            Answer::Made(made) => Some(made),
-            Answer::NotMade(Errno::EEXIST) => {
-                self.take_back(&file.item, directory.as_fd());
-                None
-            }
-            Answer::NotMade(_) | Answer::NotBegun => None,
-        };
-        Some(Turn::File(file, made))
+        if matches!(answer, Answer::NotMade(Errno::EEXIST)) {
+            self.take_back(&file.item, directory.as_fd());
+        }
+        Some(Turn::File(file, answer))
     }
 
     /// Where a file system takes two names for the same, a file that comes later may stand under
@@ -101,7 +96,7 @@ impl RunOfFiles {
         let identity = Some(Identity::of(&there));
         for later in &mut self.objects {
             let Planned::File { file, directory, answer } = later else { continue };
-            if !matches!(answer, Answer::Made(made) if made.identity() == identity) {
+            if answer.identity() != identity {
                 continue;
             }
             let Some(name) = file.item.last_name() else { continue };
@@ -118,7 +113,7 @@ fn look(directory: BorrowedFd<'_>, name: &[u8]) -> Option<FileStat> {
 }
 
 /// Closes files that are left as they are. A thread does so, since it may hang.
-pub(crate) fn leave(files: Vec<OutputFile>) {
+pub(crate) fn leave(files: Vec<Answer>) {
     if !files.is_empty() {
         let _no_thread = Builder::new().name("writer".to_owned()).spawn(move || drop(files));
     }

@@ -8,7 +8,7 @@ use fd_records::Stat;
 use nix::errno::Errno;
 
 use super::decode::FileData;
-use crate::output_file::OutputFile;
+use crate::output_file::{FinishedFile, Identity, OutputFile};
 
 /// A new file with all of its data.
 #[derive(Debug)]
@@ -33,15 +33,36 @@ pub(crate) enum Answer {
     NotBegun,
     /// There is no new file.
     NotMade(Errno),
-    /// There is one. Unless it was finished it is open and empty.
-    Made(OutputFile),
+    /// There is one, which could not be filled: it is open and empty.
+    Empty(OutputFile),
+    /// There is one that is whole.
+    Finished(FinishedFile),
+}
+
+impl Answer {
+    /// Whether there is a new file.
+    pub(super) const fn is_made(&self) -> bool {
+        matches!(self, Self::Empty(_) | Self::Finished(_))
+    }
+
+    /// Which file was made.
+    pub(super) const fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::Empty(file) => file.identity(),
+            Self::Finished(file) => file.identity(),
+            Self::NotBegun | Self::NotMade(_) => None,
+        }
+    }
 }
 
 impl Task {
     /// Makes the file, writes it, and sets its attributes.
     pub(crate) fn carry_out(&self, usual: &mut UsualOwner) -> Answer {
         match OutputFile::make(self.directory.as_fd(), &self.name, false, true) {
-            Ok(file) => Answer::Made(file.fill(self.data.all(), &self.stat, usual, self.stays_open)),
+            Ok(file) => {
+                let filled = file.fill(self.data.all(), &self.stat, usual, self.stays_open);
+                filled.map_or_else(Answer::Empty, Answer::Finished)
+            }
             Err(errno) => Answer::NotMade(errno),
         }
     }

@@ -6,13 +6,13 @@
 use std::os::fd::AsFd as _;
 
 use fd_messages::MessageType;
-use fd_metadata::{AttributeFailures, Target, UsualOwner, pin};
+use fd_metadata::{AttributeFailures, Target, pin};
 use fd_records::{FileType, Stat};
 use nix::errno::Errno;
 use nix::sys::stat::FileStat;
 
 use crate::file::RestoreItem;
-use crate::output_file::{Identity, OutputFile};
+use crate::output_file::Identity;
 use crate::report::Report;
 use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
@@ -20,9 +20,8 @@ use crate::tree::Directories;
 use super::made::{AclsCome, Made};
 use super::named::with_named;
 
-/// Sets the attributes of a file whose data has come.
-pub(super) fn set_of_file(report: &mut Report<'_>, file: &OutputFile, item: &RestoreItem, usual: &mut UsualOwner) {
-    let failures = file.set_attributes(&item.stat, usual);
+/// Reports what of a file's attributes could not be set once its data had come.
+pub(super) fn tell_of_file(report: &mut Report<'_>, item: &RestoreItem, failures: AttributeFailures) {
     if let Some(errno) = failures.times {
         report.now(MessageType::Error, &texts::times_not_set(texts::OPEN_LINES, &item.output, errno));
     }
@@ -128,8 +127,9 @@ fn is_of_type(item: &RestoreItem, found: &FileStat) -> bool {
 
 /// Sets the attributes of what a plugin has made and left to the daemon, if it is of the record's
 /// type.
-pub(super) fn set_by_name(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) {
+pub(super) fn set_by_name(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) -> Made {
     with_named(directories, item, |target| tell(report, lines_of(item), item, set_of_pinned(target, item)));
+    Made::Object
 }
 
 /// Sets the attributes of what was just made where others can change names: what stands there now

@@ -35,15 +35,13 @@ impl Round<'_> {
     /// Ends an object whose data has come.
     fn close_open(&mut self, current: &mut Current, Open { mut to, digest }: Open) {
         let signature = self.state.encryption.take_known_signature();
-        self.complete(&current.item, to.file_mut(), digest, signature.is_some());
-        self.apply_held(current, to.file());
+        self.complete(&current.item, &mut to, digest, signature.is_some());
+        self.apply_held(current, Some(&to));
         self.check_signature(&current.item, to.file(), signature);
         self.state.digest.leave();
         self.state.digest.abandon();
         self.state.encryption.forget();
-        if let Taker::File(file) = to
-            && let Err(errno) = file.close()
-        {
+        if let Err(errno) = to.close() {
             self.report.now(MessageType::Error, &texts::close_failed(&current.item.output, errno));
         }
     }
@@ -62,22 +60,25 @@ impl Round<'_> {
 
     /// Whether there may be more data of the current file than has come.
     pub(super) fn is_torn(&mut self) -> bool {
-        match self.current.as_mut().and_then(Current::open) {
-            None => false,
-            Some((_, open)) if open.digest.has_come() => false,
+        let Some((item, Open { to, digest })) = self.current.as_mut().and_then(Current::open) else { return false };
+        if digest.has_come() {
+            return false;
+        }
+        match to {
             // How long a patch is, nothing tells.
-            Some((item, Open { to: Taker::File(file), .. })) => {
-                item.is_patch() || file.is_new() && file.length() != Some(item.stat.size)
-            }
-            Some((_, Open { to: Taker::Plugin { .. }, .. })) => true,
+            Taker::File(file) if !file.is_new() => item.is_patch(),
+            Taker::File(_) | Taker::Finished(_) => item.is_patch() || to.length() != Some(item.stat.size),
+            Taker::Plugin { .. } => true,
         }
     }
 
     /// Reports that there should be more of the current file.
     pub(super) fn report_torn(&mut self) {
-        let open = self.current.as_mut().and_then(Current::open);
-        let Some((item, Open { to: Taker::File(file), .. })) = open else { return };
-        let text = wrong_length(item, file).map_or_else(
+        let Some((item, open)) = self.current.as_mut().and_then(Current::open) else { return };
+        if matches!(open.to, Taker::Plugin { .. }) {
+            return;
+        }
+        let text = wrong_length(item, &mut open.to).map_or_else(
             || texts::unfinished(&item.output),
             |restored| texts::wrong_size(&item.output, item.stat.size, restored),
         );
@@ -129,18 +130,11 @@ impl Round<'_> {
     }
 
     /// All data has come: compares it with what is recorded, and sets the attributes.
-    fn complete(
-        &mut self,
-        item: &RestoreItem,
-        mut file: Option<&mut OutputFile>,
-        digest: DigestRecord,
-        is_signed: bool,
-    ) {
+    fn complete(&mut self, item: &RestoreItem, to: &mut Taker, digest: DigestRecord, is_signed: bool) {
         let report = &mut self.report;
         let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(report));
         // Of attributes that a plugin keeps for itself, the size need not be true.
-        let restored = file.as_mut().filter(|_| by_core).and_then(|file| wrong_length(item, file));
-        let file = file.map(|file| &*file);
+        let restored = if by_core { wrong_length(item, to) } else { None };
         let RestoreState { digest: check, encryption, usual, directories, .. } = &mut *self.state;
         // Data of another length has another digest, so the length alone is reported.
         match (restored, digest) {
@@ -149,38 +143,54 @@ impl Round<'_> {
             }
             (None, DigestRecord::Wrong((kind, text))) => report.now(kind, &text),
             (None, DigestRecord::Waits(recorded)) if !is_signed => {
-                findings::check(recorded.kind(), Recorded::Digest(recorded), item, file, check, encryption, report);
+                findings::check(
+                    recorded.kind(),
+                    Recorded::Digest(recorded),
+                    item,
+                    to.file(),
+                    check,
+                    encryption,
+                    report,
+                );
             }
             (None, DigestRecord::Waits(_) | DigestRecord::Done | DigestRecord::NotCome) => {}
         }
         if let Some(plugin) = self.section.plugin() {
             plugin.close(report);
         }
-        match file {
-            Some(file) if by_core => attributes::set_of_file(report, file, item, usual),
-            None if by_core => attributes::set_by_name(report, directories, item),
-            Some(file) => {
+        match to {
+            Taker::Finished(file) => attributes::tell_of_file(report, item, file.failures),
+            Taker::File(file) if by_core => {
+                attributes::tell_of_file(report, item, file.set_attributes(&item.stat, usual));
+            }
+            Taker::Plugin { .. } if by_core => {
+                attributes::set_by_name(report, directories, item);
+            }
+            Taker::File(file) => {
                 if let Err(errno) = file.finish() {
                     report.now(MessageType::Error, &texts::modes_not_set(texts::OPEN_LINES, &item.output, errno));
                 }
             }
-            None => {}
+            Taker::Plugin { .. } => {}
         }
     }
 
-    /// Applies ACLs and extended attributes that have waited for the attributes.
-    fn apply_held(&mut self, current: &mut Current, file: Option<&OutputFile>) {
+    /// Applies ACLs and extended attributes that have waited for the attributes; `to` is what has
+    /// taken the data.
+    fn apply_held(&mut self, current: &mut Current, to: Option<&Taker>) {
         let Current { item, made, metadata, xacls } = current;
         let (metadata, xacls) = (std::mem::take(metadata), std::mem::take(xacls));
         let RestoreState { writer, directories, .. } = &mut *self.state;
-        match file {
+        match to {
             _ if metadata.is_empty() => {}
-            Some(file) => {
-                if let Some(descriptor) = file.descriptor() {
+            Some(Taker::Plugin { .. }) | None => {
+                metadata.apply_by_name(directories, writer, &mut self.report, item, made);
+            }
+            Some(to) => {
+                if let Some(descriptor) = to.descriptor() {
                     metadata.apply(writer, &mut self.report, item, &Target::Open(descriptor));
                 }
             }
-            None => metadata.apply_by_name(directories, writer, &mut self.report, item, made),
         }
         if let Some(plugin) = self.section.plugin() {
             for (kind, _, content) in xacls.records() {
@@ -209,11 +219,11 @@ impl Round<'_> {
 
 /// The length of the restored data, if it differs from that in the attributes. What a plugin has
 /// saved without any data may have a size all the same.
-fn wrong_length(item: &RestoreItem, file: &mut OutputFile) -> Option<i64> {
+fn wrong_length(item: &RestoreItem, to: &mut Taker) -> Option<i64> {
     if item.file_type != Some(FileType::Regular) || item.stat.size <= 0 {
         return None;
     }
-    file.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
+    to.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo

@@ -11,7 +11,6 @@ use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::digests::{Finding, Recorded};
 use crate::file::{DataPath, Destination, Encryption, Sink};
-use crate::output_file::OutputFile;
 use crate::overlap::FileData;
 use crate::texts;
 
@@ -48,10 +47,9 @@ impl<'a> Round<'a> {
         self.place.previous = stream.kind();
         let Some((_, _, mut to)) = self.destination() else { return };
         let mut pieces = data.pieces();
-        let is_written = to.sink.file().is_some_and(OutputFile::is_finished);
         let is_lost = pieces.any(|(length, piece)| {
             to.progress.add_read_bytes(length as u64);
-            to.take(piece, is_written).is_err()
+            to.take(piece).is_err()
         });
         if is_lost {
             self.give_up();
@@ -99,6 +97,7 @@ impl<'a> Round<'a> {
         let (item, open) = self.current.as_mut().and_then(Current::open)?;
         let sink = match &mut open.to {
             Taker::File(file) => Sink::File(file),
+            Taker::Finished(_) => Sink::Finished,
             Taker::Plugin { address } => Sink::Plugin(self.section.plugin()?, address),
         };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;

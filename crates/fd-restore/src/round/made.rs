@@ -1,8 +1,11 @@
 //! What has become of an object.
 
-use fd_records::DigestValue;
+use std::os::fd::BorrowedFd;
 
-use crate::output_file::{Identity, OutputFile};
+use fd_records::DigestValue;
+use nix::errno::Errno;
+
+use crate::output_file::{FinishedFile, Identity, OutputFile};
 use crate::report::QueuedMessage;
 
 /// What has become of an object.
@@ -63,24 +66,54 @@ pub(super) struct Open {
 pub(super) enum Taker {
     /// This file.
     File(OutputFile),
+    /// This one, which has all of it already.
+    Finished(FinishedFile),
     /// The plugin that restores the records. The next data goes to this address.
     Plugin { address: u64 },
 }
 
 impl Taker {
-    /// The file.
+    /// The file that it is written to.
     pub(super) const fn file(&self) -> Option<&OutputFile> {
         match self {
             Self::File(file) => Some(file),
+            Self::Finished(_) | Self::Plugin { .. } => None,
+        }
+    }
+
+    /// Which file it is, if that was asked when it was made.
+    pub(super) const fn identity(&self) -> Option<Identity> {
+        match self {
+            Self::File(file) => file.identity(),
+            Self::Finished(file) => file.identity(),
             Self::Plugin { .. } => None,
         }
     }
 
-    /// The file, to be changed.
-    pub(super) const fn file_mut(&mut self) -> Option<&mut OutputFile> {
+    /// The length of the file; `None` where it has none.
+    pub(super) fn length(&mut self) -> Option<i64> {
         match self {
-            Self::File(file) => Some(file),
+            Self::File(file) => file.length(),
+            Self::Finished(file) => file.length(),
             Self::Plugin { .. } => None,
+        }
+    }
+
+    /// The descriptor of the file, if it is open.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::File(file) => Some(file.descriptor()),
+            Self::Finished(file) => file.descriptor(),
+            Self::Plugin { .. } => None,
+        }
+    }
+
+    /// Closes the file.
+    pub(super) fn close(self) -> Result<(), Errno> {
+        match self {
+            Self::File(file) => file.close(),
+            Self::Finished(file) => file.close(),
+            Self::Plugin { .. } => Ok(()),
         }
     }
 }

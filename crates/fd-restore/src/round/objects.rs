@@ -14,10 +14,35 @@ use super::made::{Made, Taker};
 use super::metadata::{self, MetadataTime};
 use super::state::RestoreState;
 use crate::file::{Created, Creator, RestoreItem};
-use crate::output_file::OutputFile;
+use crate::overlap::Answer;
 use crate::plugins::Creation;
+use crate::report::Report;
 use crate::texts;
-use crate::tree::{OpenError, OutputPath};
+use crate::tree::{Directories, OpenError, OutputPath};
+
+/// What is there of an object when its record has been taken.
+enum Begun {
+    /// This takes its data.
+    Data(Taker),
+    /// The daemon has made it, or it is there already.
+    ByCore,
+    /// A plugin has made it.
+    ByPlugin,
+    /// It was there before, and is kept as it is.
+    Kept,
+    Nothing,
+}
+
+impl From<Created> for Begun {
+    fn from(created: Created) -> Self {
+        match created {
+            Created::Open(file) => Self::Data(Taker::File(file)),
+            Created::Made => Self::ByCore,
+            Created::Skipped => Self::Kept,
+            Created::Failed => Self::Nothing,
+        }
+    }
+}
 
 impl Round<'_> {
     /// An attribute record: makes its object.
@@ -43,22 +68,24 @@ impl Round<'_> {
             self.settle();
         }
         let creation = self.create_by_plugin(&item, &parsed, stream);
-        let created = match creation {
-            Creation::Core => self.create(&item),
-            Creation::Open | Creation::Made => Created::Made,
-            Creation::Nothing => Created::Skipped,
+        let begun = match creation {
+            Creation::Core => self.create(&item).into(),
+            Creation::Open => Begun::Data(Taker::Plugin { address: 0 }),
+            Creation::Made => Begun::ByPlugin,
+            Creation::Nothing => Begun::Kept,
         };
-        self.begin(item, creation, created);
+        self.begin(item, begun);
     }
 
-    /// A file of a run begins, which is made already if there is one.
-    pub(super) fn file_of_run(&mut self, item: RestoreItem, made: Option<OutputFile>) {
+    /// A file of a run begins, which may be made already.
+    pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
         self.announce(&item);
-        let created = match made {
-            Some(file) => Created::Open(file),
-            None => self.create(&item),
+        let begun = match answer {
+            Answer::Finished(file) => Begun::Data(Taker::Finished(file)),
+            Answer::Empty(file) => Begun::Data(Taker::File(file)),
+            Answer::NotBegun | Answer::NotMade(_) => self.create(&item).into(),
         };
-        self.begin(item, Creation::Core, created);
+        self.begin(item, begun);
     }
 
     /// This object is made now.
@@ -68,45 +95,42 @@ impl Round<'_> {
     }
 
     /// The object is made, or not; its further records come next.
-    fn begin(&mut self, item: RestoreItem, creation: Creation, created: Created) {
-        if matches!(created, Created::Open(_) | Created::Made) {
+    fn begin(&mut self, item: RestoreItem, begun: Begun) {
+        if !matches!(begun, Begun::Kept | Begun::Nothing) {
             self.report_restored(&item);
         }
         self.progress.add_file();
-        let made = match created {
-            Created::Open(file) => self.begin_data(&item, file),
-            Created::Made => self.made(&item, creation),
-            Created::Skipped => Made::Kept,
-            Created::Failed => Made::Nothing,
+        let made = match begun {
+            Begun::Data(to) => self.begin_data(&item, to),
+            Begun::ByCore => self.set_attributes(&item, attributes::set_without_data),
+            Begun::ByPlugin => self.set_attributes(&item, attributes::set_by_name),
+            Begun::Kept => Made::Kept,
+            Begun::Nothing => Made::Nothing,
         };
         self.current = Some(Current::new(item, made));
     }
 
-    /// The data of this file comes next.
-    fn begin_data(&mut self, item: &RestoreItem, file: OutputFile) -> Made {
-        if let (Some(identity), Ok(path)) = (file.identity(), &item.path) {
+    /// The data of this object comes next.
+    fn begin_data(&mut self, item: &RestoreItem, to: Taker) -> Made {
+        if let (Some(identity), Ok(path)) = (to.identity(), &item.path) {
             self.state.directories.note_object(path, identity);
         }
         self.state.data.begin();
-        self.state.digest.begin(item.stat.size, Some(&file));
-        Made::open(Taker::File(file))
+        self.state.digest.begin(item.stat.size, to.file());
+        Made::open(to)
     }
 
-    /// The object is there: sets its attributes, unless a plugin takes its data first.
-    fn made(&mut self, item: &RestoreItem, creation: Creation) -> Made {
-        if creation == Creation::Open {
-            self.state.data.begin();
-            self.state.digest.begin(item.stat.size, None);
-            return Made::open(Taker::Plugin { address: 0 });
+    /// Sets the attributes of an object without data, unless a plugin does so.
+    fn set_attributes(
+        &mut self,
+        item: &RestoreItem,
+        set: impl FnOnce(&mut Report<'_>, &mut Directories, &RestoreItem) -> Made,
+    ) -> Made {
+        if self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report)) {
+            set(&mut self.report, &mut self.state.directories, item)
+        } else {
+            Made::Object
         }
-        let by_core = self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report));
-        let directories = &mut self.state.directories;
-        match creation {
-            Creation::Core if by_core => return attributes::set_without_data(&mut self.report, directories, item),
-            Creation::Made if by_core => attributes::set_by_name(&mut self.report, directories, item),
-            _ => {}
-        }
-        Made::Object
     }
 
     /// Makes an object as the daemon does.
