@@ -8,8 +8,8 @@ mod plan;
 mod replace;
 mod special;
 
-pub(crate) use create::{Created, Creator};
-pub(crate) use data::{DataPath, Destination, Sink};
+pub(crate) use create::Creator;
+pub(crate) use data::{DataPath, Destination};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;
 pub(crate) use plan::{Object, Place, Plan};

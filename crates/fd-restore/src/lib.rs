@@ -14,7 +14,7 @@
 //! - `stream`: what comes from the Storage Daemon, record by record.
 //! - `round`: the records of one Storage Daemon in their order, and what is applied when.
 //! - `file`: what is decided about one file, how it is made, and how its data gets into it;
-//!   `output_file`: the open file.
+//!   `created`: what has become of it then; `output_file`: the open file.
 //! - `overlap`: small files that are made at the same time, where the storage answers late.
 //! - `tree`: the directories on the way to a file, reached through handles.
 //! - `digests`: digests of what was restored, for digest records and signatures.
@@ -23,6 +23,7 @@
 //!
 //! Not here: the conversation with the Director and the Storage Daemon, and the status of the job.
 
+mod created;
 mod digests;
 mod file;
 mod names;

@@ -23,7 +23,7 @@ mod writers;
 
 pub(crate) use decode::FileData;
 pub(crate) use pace::Pace;
-pub(crate) use planner::FileOfRun;
-pub(crate) use run_of_files::{RunOfFiles, Turn, leave};
+pub(crate) use planner::{FileOfRun, Planned};
+pub(crate) use run_of_files::{RunOfFiles, leave};
 pub(crate) use task::Answer;
 pub(crate) use writers::Writers;

@@ -6,5 +6,5 @@ mod host;
 mod section;
 
 pub use access::PluginAccess;
-pub(crate) use current::{Creation, CurrentPlugin, MetadataAnswer};
+pub(crate) use current::{CurrentPlugin, MetadataAnswer};
 pub(crate) use section::Section;

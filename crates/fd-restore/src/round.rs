@@ -21,7 +21,7 @@ use fd_records::{RecordHeader, StreamClass};
 pub use self::state::RestoreState;
 
 use self::held::{Making, Place, Round, SaidOnce};
-use crate::overlap::{Answer, FileOfRun, RunOfFiles, Turn, leave};
+use crate::overlap::{Answer, FileOfRun, Planned, RunOfFiles, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::Section;
 use crate::report::{QueuedMessage, Report};
@@ -149,13 +149,13 @@ impl Round<'_> {
         let Some(mut run) = run else { return false };
         let (files, made) = run.count();
         let mut left = Vec::new();
-        while let Some(turn) = run.next() {
+        while let Some(object) = run.next() {
             // What was made before a cancel counts, and nothing more is made.
-            match turn {
-                Turn::File(_, answer) if !self.goes_on_with(&answer) => left.push(answer),
-                Turn::File(file, answer) => self.turn_of_file(*file, answer, records),
-                Turn::Directory(_) if self.cancel.is_cancelled() => {}
-                Turn::Directory(of_directory) => self.seen(of_directory, records),
+            match object {
+                Planned::File { answer, .. } if !self.goes_on_with(&answer) => left.push(answer),
+                Planned::File { file, answer, .. } => self.turn_of_file(*file, answer, records),
+                Planned::Directory(_) if self.cancel.is_cancelled() => {}
+                Planned::Directory(of_directory) => self.seen(of_directory, records),
             }
         }
         leave(left);

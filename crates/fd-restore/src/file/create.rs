@@ -16,24 +16,12 @@ use super::item::RestoreItem;
 use super::plan::{Object, Place, Plan};
 use super::replace::{changes_what_exists, is_too_new, reason_to_skip};
 use super::special::{NotOpened, open_for_data, takes_data};
+use crate::created::{Created, Taker};
 use crate::digests::may_be_read_back;
 use crate::output_file::{OutputFile, is_unfinished};
 use crate::report::Report;
 use crate::texts::{self, NoData};
 use crate::tree::{Directories, LinkRefusal, OpenError, OutputPath};
-
-/// The outcome of creating an object.
-#[derive(Debug)]
-pub(crate) enum Created {
-    /// The existing object was kept.
-    Skipped,
-    /// It could not be made; a message says why.
-    Failed,
-    /// It is open for its data.
-    Open(OutputFile),
-    /// It exists and needs its attributes.
-    Made,
-}
 
 /// Why a hard link could not be made.
 enum LinkError {
@@ -64,7 +52,7 @@ impl Creator<'_, '_> {
             Ok(Plan::Nothing(path)) => self.nothing(item, path),
             Err((kind, text)) => {
                 self.report.now(kind, &text);
-                Err(Created::Failed)
+                Err(Created::Nothing)
             }
         };
         made.unwrap_or_else(|early| early)
@@ -73,13 +61,13 @@ impl Creator<'_, '_> {
     /// Fails with a message that is delivered at once.
     fn refuse<T>(&mut self, text: &[u8]) -> Step<T> {
         self.report.now(MessageType::Error, text);
-        Err(Created::Failed)
+        Err(Created::Nothing)
     }
 
     /// Fails with a message that the stock daemon queues.
     fn fail<T>(&mut self, text: Vec<u8>) -> Step<T> {
         self.report.later(MessageType::Error, text);
-        Err(Created::Failed)
+        Err(Created::Nothing)
     }
 
     /// Types that were never saved, or that are not files.
@@ -96,7 +84,7 @@ impl Creator<'_, '_> {
             _ => (MessageType::Error, texts::unknown_type(&item.name, item.type_code)),
         };
         self.report.later(kind, text);
-        Ok(Created::Failed)
+        Ok(Created::Nothing)
     }
 
     /// The status of the existing object at the path, if there is one. Links are not followed.
@@ -132,7 +120,7 @@ impl Creator<'_, '_> {
             None => Ok(()),
             Some(why) => {
                 self.report.later(MessageType::Skipped, texts::skipped(why, &item.output));
-                Err(Created::Skipped)
+                Err(Created::Kept)
             }
         }
     }
@@ -228,7 +216,7 @@ impl Creator<'_, '_> {
         let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
         self.decide(item, path, existing.as_ref(), |here| pin(here, b"."))?;
         match self.directories.make(path, item.directories(true)) {
-            Ok(_existed) => Ok(Created::Made),
+            Ok(_existed) => Ok(Created::ByCore),
             Err(error) => self.not_made(item, &item.output, path, error, false),
         }
     }
@@ -248,7 +236,7 @@ impl Creator<'_, '_> {
             outcome = again.and_then(|()| self.open_new(place.name, is_long));
         }
         match outcome {
-            Ok(file) => Ok(Created::Open(file)),
+            Ok(file) => Ok(Created::Data(Taker::File(file))),
             Err(errno) => self.fail(texts::could_not_create(&item.output, errno)),
         }
     }
@@ -265,7 +253,7 @@ impl Creator<'_, '_> {
         let name = place.name;
         let found = ready.and_then(|()| fstatat(self.here()?, name, AtFlags::AT_SYMLINK_NOFOLLOW));
         if item.is_update {
-            return if found.is_ok() { Ok(Created::Made) } else { self.new_file(item, place, ready) };
+            return if found.is_ok() { Ok(Created::ByCore) } else { self.new_file(item, place, ready) };
         }
         if found.is_ok_and(|found| found.st_mode & Stat::MODE_TYPE != Stat::MODE_REGULAR) {
             // Some devices act as soon as they are opened.
@@ -281,7 +269,7 @@ impl Creator<'_, '_> {
             Err(errno) => Err(errno),
         });
         match regular {
-            Ok(file) => Ok(Created::Open(OutputFile::existing(file))),
+            Ok(file) => Ok(Created::Data(Taker::File(OutputFile::existing(file)))),
             Err(errno) => self.fail(texts::could_not_create(&item.output, errno)),
         }
     }
@@ -291,9 +279,9 @@ impl Creator<'_, '_> {
         match ready.and_then(|()| symlinkat(target.as_slice(), self.directories.for_change()?, place.name)) {
             Ok(()) => {
                 self.directories.note_made(place.path, place.name);
-                Ok(Created::Made)
+                Ok(Created::ByCore)
             }
-            Err(Errno::EEXIST) => Ok(Created::Made),
+            Err(Errno::EEXIST) => Ok(Created::ByCore),
             Err(errno) => self.fail(texts::could_not_symlink(&item.output, target, errno)),
         }
     }
@@ -304,10 +292,10 @@ impl Creator<'_, '_> {
                 if is_another {
                     self.report.now(MessageType::Warning, &texts::name_of_another(&item.output, &item.link.text));
                 }
-                Ok(Created::Made)
+                Ok(Created::ByCore)
             }
             // The name exists already, and only its attributes are needed.
-            Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::Made),
+            Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::ByCore),
             Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
             Err(LinkError::Unfinished) => self.refuse(&texts::belongs_to_unfinished(&item.output)),
             Err(LinkError::Refused(link, why)) => self.refuse(&texts::link_refused(&item.output, &link, why)),
@@ -352,14 +340,14 @@ impl Creator<'_, '_> {
             let there = ready.and_then(|()| pin(self.here()?, name));
             if let Ok(there) = there {
                 return match open_for_data(self.directories, path, name, stat.mode, &File::from(there), self.cancel) {
-                    Ok(file) => Ok(Created::Open(OutputFile::waiting(file, self.cancel))),
+                    Ok(file) => Ok(Created::Data(Taker::File(OutputFile::waiting(file, self.cancel)))),
                     Err(NotOpened::Refused(why)) => self.no_data(item, &why),
                     Err(NotOpened::System(errno)) => self.fail(texts::could_not_open(&item.output, errno)),
                 };
             }
         }
         if item.file_type == Some(FileType::Special) && stat.mode_type() == Stat::MODE_SOCKET {
-            return Ok(Created::Made);
+            return Ok(Created::ByCore);
         }
         let is_fifo = stat.mode_type() == Stat::MODE_FIFO;
         let made = ready.and_then(|()| make_special(self.directories.for_change()?, name, stat.mode, stat.rdev));
@@ -372,7 +360,7 @@ impl Creator<'_, '_> {
         if has_data {
             self.report.now(MessageType::Error, &texts::no_data(&item.output, &NoData::JustMade));
         }
-        Ok(Created::Made)
+        Ok(Created::ByCore)
     }
 
     /// Reports why data is not written to a special file.

@@ -8,8 +8,8 @@ use fd_records::Stream;
 
 use super::encryption::{DataLost, Encryption};
 use super::item::RestoreItem;
+use crate::created::Taker;
 use crate::digests::DigestCheck;
-use crate::output_file::OutputFile;
 use crate::plugins::CurrentPlugin;
 use crate::report::Report;
 use crate::stream::{UnpackError, Unpacker, Win32Stream};
@@ -21,29 +21,11 @@ pub(crate) struct DataPath {
     win32: Win32Stream,
 }
 
-/// What takes the data.
-pub(crate) enum Sink<'a, 'j> {
-    /// A file.
-    File(&'a mut OutputFile),
-    /// A file that has the data already.
-    Finished,
-    /// A plugin, the next data of which goes to this address.
-    Plugin(&'a mut CurrentPlugin<'j>, &'a mut u64),
-}
-
-impl Sink<'_, '_> {
-    /// The file, which can be read again.
-    pub(crate) fn file(&self) -> Option<&OutputFile> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Finished | Self::Plugin(..) => None,
-        }
-    }
-}
-
 /// What takes the data of a file, and what that involves.
 pub(crate) struct Destination<'a, 'r, 'j> {
-    pub(crate) sink: Sink<'a, 'j>,
+    pub(crate) to: &'a mut Taker,
+    /// The plugin that restores the records.
+    pub(crate) plugin: Option<&'a mut CurrentPlugin<'j>>,
     pub(crate) item: &'a RestoreItem,
     pub(crate) digest: &'a mut DigestCheck,
     pub(crate) progress: &'a Progress,
@@ -54,10 +36,12 @@ impl Destination<'_, '_, '_> {
     /// Writes the next bytes; the error is the message, if there is one.
     fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
-        let file = match &mut self.sink {
-            Sink::File(file) => file,
-            Sink::Finished => return Ok(()),
-            Sink::Plugin(plugin, at) => return plugin.write(data, at, self.report, |error| failed(error, name)),
+        let file = match (&mut *self.to, &mut self.plugin) {
+            (Taker::File(file), _) => file,
+            (Taker::Plugin { address }, Some(plugin)) => {
+                return plugin.write(data, address, self.report, |error| failed(error, name));
+            }
+            (Taker::Finished(_) | Taker::Plugin { .. }, _) => return Ok(()),
         };
         if let Some(most) = self.item.most_data().filter(|most| file.reach_with(data.len()) > *most) {
             return Err(Some(texts::too_much_data(name, self.item.stat.size, most)));
@@ -68,19 +52,19 @@ impl Destination<'_, '_, '_> {
     /// The next data goes to this address; the error is the message, if there is one.
     fn go_to(&mut self, address: u64) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
-        match &mut self.sink {
-            Sink::File(file) => match file.end().filter(|end| address < *end) {
+        match (&mut *self.to, &mut self.plugin) {
+            (Taker::File(file), _) => match file.end().filter(|end| address < *end) {
                 Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
                 None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
             },
-            Sink::Finished => Ok(()),
-            Sink::Plugin(plugin, at) => plugin.go_to(address, at, name, self.report),
+            (Taker::Plugin { address: at }, Some(plugin)) => plugin.go_to(address, at, name, self.report),
+            (Taker::Finished(_) | Taker::Plugin { .. }, _) => Ok(()),
         }
     }
 
     /// Takes the next bytes of a file as they are.
     pub(crate) fn take(&mut self, data: &[u8]) -> Result<(), DataLost> {
-        self.digest.update(data, true, self.sink.file());
+        self.digest.update(data, true, self.to.file());
         let written = self.write(data, texts::write_failed);
         self.count(data, written)
     }
@@ -177,7 +161,7 @@ impl DataPath {
             return Err(to.lose(text.as_deref()));
         }
         let data = unpacked.data;
-        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.sink.file());
+        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.to.file());
         let written =
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
         to.count(data, written)

@@ -33,7 +33,7 @@ pub(crate) struct FileOfRun {
 }
 
 /// An object of a run.
-pub(super) enum Planned {
+pub(crate) enum Planned {
     /// A directory that it has left: its records.
     Directory(Vec<Seen>),
     /// A file, the directory that it is made in, and what has become of it.

@@ -12,22 +12,14 @@ use nix::sys::stat::{FileStat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 
 use super::decode::{Decoded, LITTLE_PATIENCE, PATIENCE};
-use super::planner::{FileOfRun, Planned, Planner};
+use super::planner::{Planned, Planner};
 use super::task::Answer;
 use super::writers::Writers;
 use crate::file::RestoreItem;
 use crate::output_file::Identity;
 use crate::plan::RestorePlan;
-use crate::stream::{Lookahead, Seen, Unpacker};
+use crate::stream::{Lookahead, Unpacker};
 use crate::tree::Directories;
-
-/// An object that it is the turn of.
-pub(crate) enum Turn {
-    /// A directory: its records.
-    Directory(Vec<Seen>),
-    /// A file, and what has become of it.
-    File(Box<FileOfRun>, Answer),
-}
 
 /// The run.
 pub(crate) struct RunOfFiles {
@@ -78,15 +70,12 @@ impl RunOfFiles {
     }
 
     /// The next object.
-    pub(crate) fn next(&mut self) -> Option<Turn> {
-        let (file, directory, answer) = match self.objects.pop_front()? {
-            Planned::Directory(records) => return Some(Turn::Directory(records)),
-            Planned::File { file, directory, answer } => (file, directory, answer),
-        };
-        if matches!(answer, Answer::NotMade(Errno::EEXIST)) {
+    pub(crate) fn next(&mut self) -> Option<Planned> {
+        let object = self.objects.pop_front()?;
+        if let Planned::File { file, directory, answer: Answer::NotMade(Errno::EEXIST) } = &object {
             self.take_back(&file.item, directory.as_fd());
         }
-        Some(Turn::File(file, answer))
+        Some(object)
     }
 
     /// Where a file system takes two names for the same, a file that comes later may stand under
@@ -114,7 +103,7 @@ fn look(directory: BorrowedFd<'_>, name: &[u8]) -> Option<FileStat> {
 
 /// Closes files that are left as they are. A thread does so, since it may hang.
 pub(crate) fn leave(files: Vec<Answer>) {
-    if !files.is_empty() {
+    if files.iter().any(Answer::is_made) {
         let _no_thread = Builder::new().name("writer".to_owned()).spawn(move || drop(files));
     }
 }

@@ -10,24 +10,12 @@ use nix::fcntl::OFlag;
 
 use super::access::PluginAccess;
 use super::host::RestoreHost;
+use crate::created::{Created, Taker};
 use crate::report::Report;
 use crate::texts::{self, FailedWrite};
 
 /// The mode that a plugin's file is opened with.
 const MODE: u32 = 0o600;
-
-/// What becomes of a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Creation {
-    /// It is not restored.
-    Nothing,
-    /// The plugin takes its data.
-    Open,
-    /// The plugin has made it, and takes no data. Its attributes are to be set.
-    Made,
-    /// The daemon is to make it.
-    Core,
-}
 
 /// What a plugin says to metadata.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,45 +130,45 @@ impl<'j> CurrentPlugin<'j> {
         texts::second_start(&self.plugin.info().file, command)
     }
 
-    /// An attribute record: `createFile`, and what it leads to.
-    pub(crate) fn create(&mut self, file: RestoreFile, report: &mut Report<'_>) -> Creation {
+    /// An attribute record: `createFile`, and what it leads to. `None`: the daemon is to make it.
+    pub(crate) fn create(&mut self, file: RestoreFile, report: &mut Report<'_>) -> Option<Created> {
         let name = file.name.clone();
         self.stage = Stage::Nothing;
         if !self.plugin.offers().create_file {
             report.now(MessageType::Error, &texts::create_refused(&name));
-            return Creation::Nothing;
+            return Some(Created::Kept);
         }
         if self.file.replace(file).is_some() {
             report.now(MessageType::Fatal, &texts::unbalanced_create());
-            return Creation::Nothing;
+            return Some(Created::Kept);
         }
-        let Some(file) = self.file.clone() else { return Creation::Nothing };
+        let Some(file) = self.file.clone() else { return Some(Created::Kept) };
         let Ok((status, made)) = self.call(report, |instance, host| instance.create_file(host, &file)) else {
-            return Creation::Nothing;
+            return Some(Created::Kept);
         };
         match made {
             _ if !status.is_ok() => {
                 report.now(MessageType::Error, &texts::create_failed(status.code(), &name));
-                Creation::Nothing
+                Some(Created::Kept)
             }
             CreateStatus::Error => {
                 report.now(MessageType::Error, &texts::create_refused(&name));
-                Creation::Nothing
+                Some(Created::Kept)
             }
-            CreateStatus::Skip => Creation::Nothing,
+            CreateStatus::Skip => Some(Created::Kept),
             CreateStatus::Core => {
                 self.stage = Stage::Core;
-                Creation::Core
+                None
             }
             CreateStatus::Created => {
                 self.stage = Stage::Made;
-                Creation::Made
+                Some(Created::ByPlugin)
             }
-            CreateStatus::Extract | CreateStatus::Other(_) => self.open(&name, report),
+            CreateStatus::Extract | CreateStatus::Other(_) => Some(self.open(&name, report)),
         }
     }
 
-    fn open(&mut self, name: &[u8], report: &mut Report<'_>) -> Creation {
+    fn open(&mut self, name: &[u8], report: &mut Report<'_>) -> Created {
         if let Some(program) = &self.program {
             report.now(MessageType::Info, &texts::volume_asks_for_program(self.plugin.info().name(), program));
         }
@@ -189,7 +177,7 @@ impl<'j> CurrentPlugin<'j> {
         match done {
             Ok(done) if done.status >= 0 => {
                 self.stage = Stage::Made;
-                Creation::Open
+                Created::Data(Taker::Plugin { address: 0 })
             }
             Ok(done) => {
                 // A plugin that was canceled says so; after its own fatal message, too, the job is
@@ -197,9 +185,9 @@ impl<'j> CurrentPlugin<'j> {
                 if done.errno != Errno::ECANCELED as i32 {
                     report.now(MessageType::Error, &texts::plugin_open_failed(name, done.errno));
                 }
-                Creation::Nothing
+                Created::Kept
             }
-            Err(Lost) => Creation::Nothing,
+            Err(Lost) => Created::Kept,
         }
     }
 

@@ -7,9 +7,10 @@ use fd_metadata::Target;
 use fd_records::{DigestKind, FileType, Stream};
 
 use super::held::{Current, Round};
-use super::made::{AclsCome, DigestRecord, Made, Open, Taker};
+use super::made::{AclsCome, DigestRecord, Made, Open};
 use super::state::RestoreState;
 use super::{attributes, findings, metadata};
+use crate::created::Taker;
 use crate::digests::Recorded;
 use crate::file::RestoreItem;
 use crate::output_file::OutputFile;

@@ -6,11 +6,12 @@ use fd_records::{DigestKind, DigestValue, Stream, StreamClass};
 
 use super::findings;
 use super::held::{Current, Round};
-use super::made::{DigestRecord, Taker};
+use super::made::DigestRecord;
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
+use crate::created::Taker;
 use crate::digests::{Finding, Recorded};
-use crate::file::{DataPath, Destination, Encryption, Sink};
+use crate::file::{DataPath, Destination, Encryption};
 use crate::overlap::FileData;
 use crate::texts;
 
@@ -95,13 +96,10 @@ impl<'a> Round<'a> {
     /// Where the data of the current file goes, if it is restored.
     fn destination(&mut self) -> Option<(&mut DataPath, &mut Encryption, Destination<'_, 'a, 'a>)> {
         let (item, open) = self.current.as_mut().and_then(Current::open)?;
-        let sink = match &mut open.to {
-            Taker::File(file) => Sink::File(file),
-            Taker::Finished(_) => Sink::Finished,
-            Taker::Plugin { address } => Sink::Plugin(self.section.plugin()?, address),
-        };
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        Some((data, encryption, Destination { sink, item, digest, progress: self.progress, report: &mut self.report }))
+        let (to, plugin) = (&mut open.to, self.section.plugin());
+        let (progress, report) = (self.progress, &mut self.report);
+        Some((data, encryption, Destination { to, plugin, item, digest, progress, report }))
     }
 
     /// A signature: of the data that was just restored. It is checked when the file is complete.

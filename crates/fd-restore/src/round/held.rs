@@ -3,9 +3,10 @@
 use fd_messages::{CancelToken, Progress};
 use fd_records::{RecordHeader, Stream, StreamClass};
 
-use super::made::{Made, Open, Taker};
+use super::made::{Made, Open};
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
+use crate::created::Taker;
 use crate::file::RestoreItem;
 use crate::overlap::{Pace, Writers};
 use crate::plan::{RestorePlan, WritingDepth};

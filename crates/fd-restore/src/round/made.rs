@@ -1,11 +1,9 @@
 //! What has become of an object.
 
-use std::os::fd::BorrowedFd;
-
 use fd_records::DigestValue;
-use nix::errno::Errno;
 
-use crate::output_file::{FinishedFile, Identity, OutputFile};
+use crate::created::Taker;
+use crate::output_file::Identity;
 use crate::report::QueuedMessage;
 
 /// What has become of an object.
@@ -59,63 +57,6 @@ impl Made {
 pub(super) struct Open {
     pub(super) to: Taker,
     pub(super) digest: DigestRecord,
-}
-
-/// What takes the data of an object.
-#[derive(Debug)]
-pub(super) enum Taker {
-    /// This file.
-    File(OutputFile),
-    /// This one, which has all of it already.
-    Finished(FinishedFile),
-    /// The plugin that restores the records. The next data goes to this address.
-    Plugin { address: u64 },
-}
-
-impl Taker {
-    /// The file that it is written to.
-    pub(super) const fn file(&self) -> Option<&OutputFile> {
-        match self {
-            Self::File(file) => Some(file),
-            Self::Finished(_) | Self::Plugin { .. } => None,
-        }
-    }
-
-    /// Which file it is, if that was asked when it was made.
-    pub(super) const fn identity(&self) -> Option<Identity> {
-        match self {
-            Self::File(file) => file.identity(),
-            Self::Finished(file) => file.identity(),
-            Self::Plugin { .. } => None,
-        }
-    }
-
-    /// The length of the file; `None` where it has none.
-    pub(super) fn length(&mut self) -> Option<i64> {
-        match self {
-            Self::File(file) => file.length(),
-            Self::Finished(file) => file.length(),
-            Self::Plugin { .. } => None,
-        }
-    }
-
-    /// The descriptor of the file, if it is open.
-    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        match self {
-            Self::File(file) => Some(file.descriptor()),
-            Self::Finished(file) => file.descriptor(),
-            Self::Plugin { .. } => None,
-        }
-    }
-
-    /// Closes the file.
-    pub(super) fn close(self) -> Result<(), Errno> {
-        match self {
-            Self::File(file) => file.close(),
-            Self::Finished(file) => file.close(),
-            Self::Plugin { .. } => Ok(()),
-        }
-    }
 }
 
 /// The digest record of the data. It is the last one of a file, so behind it nothing is missing.

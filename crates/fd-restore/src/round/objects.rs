@@ -10,39 +10,15 @@ use nix::sys::stat::fstatat;
 
 use super::attributes;
 use super::held::{Current, Round};
-use super::made::{Made, Taker};
+use super::made::Made;
 use super::metadata::{self, MetadataTime};
 use super::state::RestoreState;
-use crate::file::{Created, Creator, RestoreItem};
+use crate::created::{Created, Taker};
+use crate::file::{Creator, RestoreItem};
 use crate::overlap::Answer;
-use crate::plugins::Creation;
 use crate::report::Report;
 use crate::texts;
 use crate::tree::{Directories, OpenError, OutputPath};
-
-/// What is there of an object when its record has been taken.
-enum Begun {
-    /// This takes its data.
-    Data(Taker),
-    /// The daemon has made it, or it is there already.
-    ByCore,
-    /// A plugin has made it.
-    ByPlugin,
-    /// It was there before, and is kept as it is.
-    Kept,
-    Nothing,
-}
-
-impl From<Created> for Begun {
-    fn from(created: Created) -> Self {
-        match created {
-            Created::Open(file) => Self::Data(Taker::File(file)),
-            Created::Made => Self::ByCore,
-            Created::Skipped => Self::Kept,
-            Created::Failed => Self::Nothing,
-        }
-    }
-}
 
 impl Round<'_> {
     /// An attribute record: makes its object.
@@ -67,25 +43,20 @@ impl Round<'_> {
         if self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
-        let creation = self.create_by_plugin(&item, &parsed, stream);
-        let begun = match creation {
-            Creation::Core => self.create(&item).into(),
-            Creation::Open => Begun::Data(Taker::Plugin { address: 0 }),
-            Creation::Made => Begun::ByPlugin,
-            Creation::Nothing => Begun::Kept,
-        };
-        self.begin(item, begun);
+        let created = self.create_by_plugin(&item, &parsed, stream);
+        let created = created.unwrap_or_else(|| self.create(&item));
+        self.begin(item, created);
     }
 
     /// A file of a run begins, which may be made already.
     pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
         self.announce(&item);
-        let begun = match answer {
-            Answer::Finished(file) => Begun::Data(Taker::Finished(file)),
-            Answer::Empty(file) => Begun::Data(Taker::File(file)),
-            Answer::NotBegun | Answer::NotMade(_) => self.create(&item).into(),
+        let created = match answer {
+            Answer::Finished(file) => Created::Data(Taker::Finished(file)),
+            Answer::Empty(file) => Created::Data(Taker::File(file)),
+            Answer::NotBegun | Answer::NotMade(_) => self.create(&item),
         };
-        self.begin(item, begun);
+        self.begin(item, created);
     }
 
     /// This object is made now.
@@ -95,17 +66,17 @@ impl Round<'_> {
     }
 
     /// The object is made, or not; its further records come next.
-    fn begin(&mut self, item: RestoreItem, begun: Begun) {
-        if !matches!(begun, Begun::Kept | Begun::Nothing) {
+    fn begin(&mut self, item: RestoreItem, created: Created) {
+        if !matches!(created, Created::Kept | Created::Nothing) {
             self.report_restored(&item);
         }
         self.progress.add_file();
-        let made = match begun {
-            Begun::Data(to) => self.begin_data(&item, to),
-            Begun::ByCore => self.set_attributes(&item, attributes::set_without_data),
-            Begun::ByPlugin => self.set_attributes(&item, attributes::set_by_name),
-            Begun::Kept => Made::Kept,
-            Begun::Nothing => Made::Nothing,
+        let made = match created {
+            Created::Data(to) => self.begin_data(&item, to),
+            Created::ByCore => self.set_attributes(&item, attributes::set_without_data),
+            Created::ByPlugin => self.set_attributes(&item, attributes::set_by_name),
+            Created::Kept => Made::Kept,
+            Created::Nothing => Made::Nothing,
         };
         self.current = Some(Current::new(item, made));
     }
@@ -144,19 +115,19 @@ impl Round<'_> {
         .create(item)
     }
 
-    /// Lets the current plugin make an object, if there is one.
-    fn create_by_plugin(&mut self, item: &RestoreItem, record: &AttributesRecord<'_>, stream: Stream) -> Creation {
+    /// Lets the current plugin make an object. `None`: the daemon is to make it.
+    fn create_by_plugin(
+        &mut self,
+        item: &RestoreItem,
+        record: &AttributesRecord<'_>,
+        stream: Stream,
+    ) -> Option<Created> {
         if self.section.is_lost() {
             self.said_once.lost += 1;
-            return Creation::Nothing;
+            return Some(Created::Kept);
         }
-        match (self.section.plugin(), &self.plan.plugins) {
-            (Some(plugin), Some(access)) => {
-                let file = item.for_plugin(record, stream, self.plan.replace, access);
-                plugin.create(file, &mut self.report)
-            }
-            _ => Creation::Core,
-        }
+        let (plugin, access) = (self.section.plugin()?, self.plan.plugins.as_ref()?);
+        plugin.create(item.for_plugin(record, stream, self.plan.replace, access), &mut self.report)
     }
 
     /// Whether the job is about to change a file whose digest is still to be made: afterwards this

@@ -15,6 +15,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use fd_records::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat, readlinkat};
 use nix::sys::stat::{FileStat, Mode, fstat};
@@ -101,15 +102,10 @@ impl LinkRule {
     }
 
     fn step_with(&self, directory: BorrowedFd<'_>, name: &[u8], links: &mut u32) -> Result<Reached, StepError> {
-        match open_directory(directory, name, OFlag::O_RDONLY) {
-            Ok(handle) => Ok(Reached { handle, readable: true, through_link: false }),
-            Err(Errno::ENOENT) => Err(StepError::Missing),
-            Err(Errno::ENOTDIR | Errno::ELOOP) => self.follow(directory, name, links),
-            Err(Errno::EACCES) => {
-                let handle = open_directory(directory, name, OFlag::O_PATH).map_err(StepError::System)?;
-                Ok(Reached { handle, readable: false, through_link: false })
-            }
-            Err(errno) => Err(StepError::System(errno)),
+        match open_here(directory, name) {
+            Err(StepError::System(Errno::ENOENT)) => Err(StepError::Missing),
+            Err(StepError::System(Errno::ENOTDIR | Errno::ELOOP)) => self.follow(directory, name, links),
+            reached => reached,
         }
     }
 
@@ -119,7 +115,7 @@ impl LinkRule {
         // From here on the link is held: what is examined is what is followed.
         let link = openat(directory, name, flags, Mode::empty()).map_err(StepError::System)?;
         let stat = fstat(&link).map_err(StepError::System)?;
-        if stat.st_mode & libc_type::MASK != libc_type::SYMLINK {
+        if stat.st_mode & Stat::MODE_TYPE != Stat::MODE_SYMLINK {
             return Err(StepError::NotDirectory);
         }
         if (stat.st_ctime, stat.st_ctime_nsec) >= self.since {
@@ -141,18 +137,12 @@ impl LinkRule {
     /// Walks the target of a link, each component by this same rule.
     fn walk(&self, from: BorrowedFd<'_>, target: &[u8], links: &mut u32) -> Result<Reached, StepError> {
         let start = if target.starts_with(b"/") { &b"/"[..] } else { b"." };
-        let (handle, readable) = reopen(from, start)?;
-        let mut reached = Reached { handle, readable, through_link: true };
+        let mut reached = open_here(from, start)?;
         for name in target.split(|byte| *byte == b'/').filter(|name| !matches!(*name, b"" | b".")) {
-            let next = if name == b".." {
-                let (handle, readable) = reopen(reached.handle.as_fd(), b"..")?;
-                Reached { handle, readable, through_link: true }
-            } else {
-                self.step_with(reached.handle.as_fd(), name, links)?
-            };
-            reached = Reached { through_link: true, ..next };
+            let here = reached.handle.as_fd();
+            reached = if name == b".." { open_here(here, name)? } else { self.step_with(here, name, links)? };
         }
-        Ok(reached)
+        Ok(Reached { through_link: true, ..reached })
     }
 
     /// Whether this can be the directory that was just made. One that another user has put in its
@@ -204,27 +194,18 @@ impl Floor {
     }
 }
 
-/// Opens a directory that is known not to be behind a link: `/`, `.` or `..`.
-fn reopen(from: BorrowedFd<'_>, name: &[u8]) -> Result<(OwnedFd, bool), StepError> {
-    match open_directory(from, name, OFlag::O_RDONLY) {
-        Ok(handle) => Ok((handle, true)),
-        Err(Errno::EACCES) => {
-            open_directory(from, name, OFlag::O_PATH).map(|handle| (handle, false)).map_err(StepError::System)
-        }
-        Err(errno) => Err(StepError::System(errno)),
-    }
+/// Opens a directory that is not behind a link, to be read if that is permitted.
+fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Result<Reached, StepError> {
+    let (opened, readable) = match open_directory(from, name, OFlag::O_RDONLY) {
+        Err(Errno::EACCES) => (open_directory(from, name, OFlag::O_PATH), false),
+        opened => (opened, true),
+    };
+    let handle = opened.map_err(StepError::System)?;
+    Ok(Reached { handle, readable, through_link: false })
 }
 
 /// Opens a directory without following a link.
 pub(super) fn open_directory(from: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
     let flags = access | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(from, name, flags, Mode::empty())
-}
-
-/// The type bits of a mode.
-mod libc_type {
-    use fd_records::Stat;
-
-    pub(super) const MASK: u32 = Stat::MODE_TYPE;
-    pub(super) const SYMLINK: u32 = Stat::MODE_SYMLINK;
 }
