@@ -45,7 +45,7 @@ impl Taker {
     pub(crate) const fn identity(&self) -> Option<Identity> {
         match self {
             Self::File(file) => file.identity(),
-            Self::Finished(file) => file.identity(),
+            Self::Finished(file) => file.identity,
             Self::Plugin { .. } => None,
         }
     }
@@ -54,7 +54,7 @@ impl Taker {
     pub(crate) fn length(&mut self) -> Option<i64> {
         match self {
             Self::File(file) => file.length(),
-            Self::Finished(file) => file.length(),
+            Self::Finished(file) => file.length,
             Self::Plugin { .. } => None,
         }
     }

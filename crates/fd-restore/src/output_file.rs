@@ -84,23 +84,15 @@ pub(crate) struct OutputFile {
 pub(crate) struct FinishedFile {
     /// Open where it is still needed; if not, closing it may have failed.
     file: Result<File, Option<Errno>>,
-    length: u64,
-    identity: Option<Identity>,
+    /// How long it is.
+    pub(crate) length: Option<i64>,
+    /// Which file it is, if that was asked when it was made.
+    pub(crate) identity: Option<Identity>,
     /// What of its attributes could not be set.
     pub(crate) failures: AttributeFailures,
 }
 
 impl FinishedFile {
-    /// How long it is.
-    pub(crate) fn length(&self) -> Option<i64> {
-        i64::try_from(self.length).ok()
-    }
-
-    /// Which file it is, if that was asked when it was made.
-    pub(crate) const fn identity(&self) -> Option<Identity> {
-        self.identity
-    }
-
     /// Its descriptor; `None` if it is closed.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.file.as_ref().ok().map(AsFd::as_fd)
@@ -186,7 +178,7 @@ impl OutputFile {
         }
         let failures = self.set_attributes(stat, usual);
         let file = if stays_open { Ok(self.file) } else { Err(close(self.file).err()) };
-        Ok(FinishedFile { file, length: self.written, identity: self.identity, failures })
+        Ok(FinishedFile { file, length: i64::try_from(self.written).ok(), identity: self.identity, failures })
     }
 
     /// Closes it. An error means that data may not have come to the storage: over a network it is

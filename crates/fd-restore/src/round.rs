@@ -21,6 +21,8 @@ use fd_records::{RecordHeader, StreamClass};
 pub use self::state::RestoreState;
 
 use self::held::{Making, Place, Round, SaidOnce};
+use crate::created::Taker;
+use crate::output_file::FinishedFile;
 use crate::overlap::{Answer, FileOfRun, Planned, RunOfFiles, leave};
 use crate::plan::RestorePlan;
 use crate::plugins::Section;
@@ -152,7 +154,7 @@ impl Round<'_> {
         while let Some(object) = run.next() {
             // What was made before a cancel counts, and nothing more is made.
             match object {
-                Planned::File { answer, .. } if !self.goes_on_with(&answer) => left.push(answer),
+                Planned::File { answer, .. } if !self.goes_on_with(&answer) => left.extend(answer.made()),
                 Planned::File { file, answer, .. } => self.turn_of_file(*file, answer, records),
                 Planned::Directory(_) if self.cancel.is_cancelled() => {}
                 Planned::Directory(of_directory) => self.seen(of_directory, records),
@@ -166,10 +168,8 @@ impl Round<'_> {
     /// Whether a file of a run is restored: of a canceled job, if it is finished, and closing it
     /// can't hang.
     fn goes_on_with(&self, answer: &Answer) -> bool {
-        let is_finished = match answer {
-            Answer::Finished(file) => file.descriptor().is_none() || !self.making.writers.is_given_up(),
-            Answer::NotBegun | Answer::NotMade(_) | Answer::Empty(_) => false,
-        };
+        let can_close = |file: &FinishedFile| file.descriptor().is_none() || !self.making.writers.is_given_up();
+        let is_finished = matches!(answer, Answer::Made(Taker::Finished(file)) if can_close(file));
         !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_cancelled())
     }
 

@@ -23,7 +23,7 @@ pub(crate) struct DataPath {
 
 /// What takes the data of a file, and what that involves.
 pub(crate) struct Destination<'a, 'r, 'j> {
-    pub(crate) to: &'a mut Taker,
+    pub(crate) taker: &'a mut Taker,
     /// The plugin that restores the records.
     pub(crate) plugin: Option<&'a mut CurrentPlugin<'j>>,
     pub(crate) item: &'a RestoreItem,
@@ -36,7 +36,7 @@ impl Destination<'_, '_, '_> {
     /// Writes the next bytes; the error is the message, if there is one.
     fn write(&mut self, data: &[u8], failed: impl Fn(&FailedWrite, &[u8]) -> Vec<u8>) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
-        let file = match (&mut *self.to, &mut self.plugin) {
+        let file = match (&mut *self.taker, &mut self.plugin) {
             (Taker::File(file), _) => file,
             (Taker::Plugin { address }, Some(plugin)) => {
                 return plugin.write(data, address, self.report, |error| failed(error, name));
@@ -52,7 +52,7 @@ impl Destination<'_, '_, '_> {
     /// The next data goes to this address; the error is the message, if there is one.
     fn go_to(&mut self, address: u64) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
-        match (&mut *self.to, &mut self.plugin) {
+        match (&mut *self.taker, &mut self.plugin) {
             (Taker::File(file), _) => match file.end().filter(|end| address < *end) {
                 Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
                 None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
@@ -64,7 +64,7 @@ impl Destination<'_, '_, '_> {
 
     /// Takes the next bytes of a file as they are.
     pub(crate) fn take(&mut self, data: &[u8]) -> Result<(), DataLost> {
-        self.digest.update(data, true, self.to.file());
+        self.digest.update(data, true, self.taker.file());
         let written = self.write(data, texts::write_failed);
         self.count(data, written)
     }
@@ -161,7 +161,7 @@ impl DataPath {
             return Err(to.lose(text.as_deref()));
         }
         let data = unpacked.data;
-        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.to.file());
+        to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.taker.file());
         let written =
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
         to.count(data, written)

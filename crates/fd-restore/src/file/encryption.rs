@@ -16,6 +16,12 @@ use crate::texts;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DataLost;
 
+/// Reports why data is lost.
+fn lost(report: &mut Report<'_>, text: &[u8]) -> DataLost {
+    report.now(MessageType::Error, text);
+    DataLost
+}
+
 /// The keys, decryption and signature of the current file.
 pub(crate) struct Encryption {
     keys: Option<Arc<KeyRing>>,
@@ -64,12 +70,10 @@ impl Encryption {
     /// A session record (reference 05 §11.1).
     pub(crate) fn session(&mut self, record: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
         let Some(keys) = &self.keys else {
-            report.now(MessageType::Error, &texts::no_private_keys());
-            return Err(DataLost);
+            return Err(lost(report, &texts::no_private_keys()));
         };
         if self.file_key.is_some() {
-            report.now(MessageType::Error, &texts::second_session());
-            return Err(DataLost);
+            return Err(lost(report, &texts::second_session()));
         }
         match self.opener.open(record, keys) {
             Ok(file_key) => {
@@ -80,8 +84,7 @@ impl Encryption {
                 for line in session_lines(&error) {
                     report.later(MessageType::Error, line);
                 }
-                report.now(MessageType::Error, &texts::session_refused(&error));
-                Err(DataLost)
+                Err(lost(report, &texts::session_refused(&error)))
             }
         }
     }
@@ -104,8 +107,7 @@ impl Encryption {
             Some(decryptor) => decryptor,
             none => {
                 let Some(file_key) = &self.file_key else {
-                    report.now(MessageType::Error, &texts::no_session_data(path));
-                    return Err(DataLost);
+                    return Err(lost(report, &texts::no_session_data(path)));
                 };
                 match Decryptor::new(file_key) {
                     Ok(decryptor) => none.insert(decryptor),
@@ -115,25 +117,18 @@ impl Encryption {
                                 report.later(MessageType::Error, texts::cipher_context(line));
                             }
                         }
-                        report.now(MessageType::Error, &texts::no_decryption_context(path));
-                        return Err(DataLost);
+                        return Err(lost(report, &texts::no_decryption_context(path)));
                     }
                 }
             }
         };
-        decryptor.record(record).map_err(|error| {
-            report.now(MessageType::Error, &texts::decryption_error(path, &error));
-            DataLost
-        })
+        decryptor.record(record).map_err(|error| lost(report, &texts::decryption_error(path, &error)))
     }
 
     /// The next block that was decrypted.
     pub(crate) fn next_block(&mut self, path: &[u8], report: &mut Report<'_>) -> Result<Option<&[u8]>, DataLost> {
         let Some(decryptor) = &mut self.decryptor else { return Ok(None) };
-        decryptor.next_block().map_err(|error| {
-            report.now(MessageType::Error, &texts::decryption_error(path, &error));
-            DataLost
-        })
+        decryptor.next_block().map_err(|error| lost(report, &texts::decryption_error(path, &error)))
     }
 
     /// All records have come; blocks may come out of the last one. Fails if it is damaged. `None`:
@@ -142,20 +137,14 @@ impl Encryption {
         let decryptor = self.decryptor.as_mut().filter(|_| !self.finished)?;
         self.finished = true;
         let waiting = decryptor.pending();
-        Some(decryptor.finish().map_err(|_damaged| {
-            report.now(MessageType::Error, &texts::decryption_end(path, waiting, 0));
-            DataLost
-        }))
+        Some(decryptor.finish().map_err(|_damaged| lost(report, &texts::decryption_end(path, waiting, 0))))
     }
 
     /// Reports what is left when all blocks have been taken: the beginning of an incomplete block.
     pub(crate) fn check_rest(&self, path: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
         match self.decryptor.as_ref().map(Decryptor::pending) {
             None | Some(0) => Ok(()),
-            Some(rest) => {
-                report.now(MessageType::Error, &texts::decryption_end(path, rest, 0));
-                Err(DataLost)
-            }
+            Some(rest) => Err(lost(report, &texts::decryption_end(path, rest, 0))),
         }
     }
 

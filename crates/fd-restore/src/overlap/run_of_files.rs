@@ -15,6 +15,7 @@ use super::decode::{Decoded, LITTLE_PATIENCE, PATIENCE};
 use super::planner::{Planned, Planner};
 use super::task::Answer;
 use super::writers::Writers;
+use crate::created::Taker;
 use crate::file::RestoreItem;
 use crate::output_file::Identity;
 use crate::plan::RestorePlan;
@@ -58,7 +59,7 @@ impl RunOfFiles {
         for object in &mut objects {
             if let Planned::File { answer, .. } = object {
                 *answer = answers.next().unwrap_or(Answer::NotBegun);
-                made += usize::from(answer.is_made());
+                made += usize::from(matches!(answer, Answer::Made(_)));
             }
         }
         Some(Self { objects, files, made })
@@ -85,7 +86,7 @@ impl RunOfFiles {
         let identity = Some(Identity::of(&there));
         for later in &mut self.objects {
             let Planned::File { file, directory, answer } = later else { continue };
-            if answer.identity() != identity {
+            if !matches!(answer, Answer::Made(made) if made.identity() == identity) {
                 continue;
             }
             let Some(name) = file.item.last_name() else { continue };
@@ -102,8 +103,8 @@ fn look(directory: BorrowedFd<'_>, name: &[u8]) -> Option<FileStat> {
 }
 
 /// Closes files that are left as they are. A thread does so, since it may hang.
-pub(crate) fn leave(files: Vec<Answer>) {
-    if files.iter().any(Answer::is_made) {
+pub(crate) fn leave(files: Vec<Taker>) {
+    if !files.is_empty() {
         let _no_thread = Builder::new().name("writer".to_owned()).spawn(move || drop(files));
     }
 }

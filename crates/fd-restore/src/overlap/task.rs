@@ -8,7 +8,8 @@ use fd_records::Stat;
 use nix::errno::Errno;
 
 use super::decode::FileData;
-use crate::output_file::{FinishedFile, Identity, OutputFile};
+use crate::created::Taker;
+use crate::output_file::OutputFile;
 
 /// A new file with all of its data.
 #[derive(Debug)]
@@ -33,23 +34,15 @@ pub(crate) enum Answer {
     NotBegun,
     /// There is no new file.
     NotMade(Errno),
-    /// There is one, which could not be filled: it is open and empty.
-    Empty(OutputFile),
-    /// There is one that is whole.
-    Finished(FinishedFile),
+    /// There is one: finished, or, if it could not be filled, open and empty.
+    Made(Taker),
 }
 
 impl Answer {
-    /// Whether there is a new file.
-    pub(super) const fn is_made(&self) -> bool {
-        matches!(self, Self::Empty(_) | Self::Finished(_))
-    }
-
-    /// Which file was made.
-    pub(super) const fn identity(&self) -> Option<Identity> {
+    /// The new file.
+    pub(crate) fn made(self) -> Option<Taker> {
         match self {
-            Self::Empty(file) => file.identity(),
-            Self::Finished(file) => file.identity(),
+            Self::Made(made) => Some(made),
             Self::NotBegun | Self::NotMade(_) => None,
         }
     }
@@ -61,7 +54,7 @@ impl Task {
         match OutputFile::make(self.directory.as_fd(), &self.name, false, true) {
             Ok(file) => {
                 let filled = file.fill(self.data.all(), &self.stat, usual, self.stays_open);
-                filled.map_or_else(Answer::Empty, Answer::Finished)
+                Answer::Made(filled.map_or_else(Taker::File, Taker::Finished))
             }
             Err(errno) => Answer::NotMade(errno),
         }

@@ -97,9 +97,9 @@ impl<'a> Round<'a> {
     fn destination(&mut self) -> Option<(&mut DataPath, &mut Encryption, Destination<'_, 'a, 'a>)> {
         let (item, open) = self.current.as_mut().and_then(Current::open)?;
         let RestoreState { data, digest, encryption, .. } = &mut *self.state;
-        let (to, plugin) = (&mut open.to, self.section.plugin());
+        let (taker, plugin) = (&mut open.to, self.section.plugin());
         let (progress, report) = (self.progress, &mut self.report);
-        Some((data, encryption, Destination { to, plugin, item, digest, progress, report }))
+        Some((data, encryption, Destination { taker, plugin, item, digest, progress, report }))
     }
 
     /// A signature: of the data that was just restored. It is checked when the file is complete.

@@ -14,24 +14,6 @@ use crate::texts;
 use super::held::Round;
 use super::state::RestoreState;
 
-/// The messages about files, by ticket.
-#[derive(Default)]
-pub(super) struct Findings(HashMap<Ticket, Vec<QueuedMessage>>);
-
-impl Findings {
-    pub(super) fn add(&mut self, checked: Checked<'_>, encryption: &Encryption) {
-        let Checked { ticket, name, recorded, finding } = checked;
-        let messages = messages_about(name, recorded, finding, encryption);
-        if !messages.is_empty() {
-            self.0.insert(ticket, messages);
-        }
-    }
-
-    pub(super) fn take(&mut self, ticket: Ticket) -> Vec<QueuedMessage> {
-        self.0.remove(&ticket).unwrap_or_default()
-    }
-}
-
 impl Round<'_> {
     /// Makes all deferred digests, and delivers the messages that were held for them.
     pub(super) fn settle(&mut self) {
@@ -42,9 +24,15 @@ impl Round<'_> {
     /// Makes the digests of small files, and delivers the messages that are held for nothing else.
     pub(super) fn deliver_held(&mut self) {
         let RestoreState { digest, encryption, .. } = &mut *self.state;
-        let mut findings = Findings::default();
-        digest.settle(|checked| findings.add(checked, encryption));
-        self.report.settle(|ticket| if digest.is_unknown(ticket) { None } else { Some(findings.take(ticket)) });
+        let mut messages: HashMap<Ticket, Vec<QueuedMessage>> = HashMap::new();
+        digest.settle(|Checked { ticket, name, recorded, finding }| {
+            let about = messages_about(name, recorded, finding, encryption);
+            if !about.is_empty() {
+                messages.insert(ticket, about);
+            }
+        });
+        let is_known = |ticket| !digest.is_unknown(ticket);
+        self.report.settle(|ticket| is_known(ticket).then(|| messages.remove(&ticket).unwrap_or_default()));
     }
 }
 

@@ -51,11 +51,7 @@ impl Round<'_> {
     /// A file of a run begins, which may be made already.
     pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
         self.announce(&item);
-        let created = match answer {
-            Answer::Finished(file) => Created::Data(Taker::Finished(file)),
-            Answer::Empty(file) => Created::Data(Taker::File(file)),
-            Answer::NotBegun | Answer::NotMade(_) => self.create(&item),
-        };
+        let created = answer.made().map_or_else(|| self.create(&item), Created::Data);
         self.begin(item, created);
     }
 

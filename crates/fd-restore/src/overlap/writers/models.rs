@@ -60,8 +60,7 @@ fn compare(top: &Path, directory: &OwnedFd, run: usize, answers: &[Answer], (fat
     for (number, answer) in answers.iter().enumerate() {
         let name = format!("{run}.{number}");
         match answer {
-            Answer::Empty(_) => panic!("{fate:?}: {name} is empty"),
-            Answer::Finished(file) => {
+            Answer::Made(file) => {
                 let there = fstatat(directory, name.as_str(), AtFlags::AT_SYMLINK_NOFOLLOW).unwrap();
                 assert_eq!(file.identity(), Some(Identity::of(&there)), "{fate:?}: the answer of another file");
                 assert!(is_whole(top, run, number), "{fate:?}: {name} is not whole");
