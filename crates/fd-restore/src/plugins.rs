@@ -6,5 +6,6 @@ mod host;
 mod section;
 
 pub use access::PluginAccess;
+pub(crate) use access::told_of;
 pub(crate) use current::{CurrentPlugin, MetadataAnswer};
 pub(crate) use section::Section;

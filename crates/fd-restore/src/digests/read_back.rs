@@ -8,6 +8,7 @@
 //! [`crate::report`]). Not here: the choice of files, and whether a signature is good.
 
 use std::fs::File;
+use std::iter;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -41,32 +42,24 @@ pub(super) struct LongFiles {
     most_bytes: u64,
     waiting: Vec<LongFile>,
     waiting_bytes: u64,
-    /// What messages about them need, in the same order.
-    pending: Vec<Pending>,
-    working: Option<Work>,
-    /// Outcomes that are not reported yet.
-    done: Vec<(Pending, Finding)>,
+    /// The files that the thread reads.
+    working: Option<(Group, JoinHandle<Vec<Finding>>)>,
+    /// Files whose outcomes are not reported yet.
+    done: Vec<(Group, Vec<Finding>)>,
     cancel: CancelToken,
 }
 
-/// The files that the thread reads.
-struct Work {
-    pending: Vec<Pending>,
-    findings: JoinHandle<Vec<Finding>>,
-}
+/// Files whose digests are made together.
+type Group = Arc<Vec<LongFile>>;
 
-/// What messages about a file need.
-struct Pending {
+/// A file whose digest is to be made.
+struct LongFile {
     ticket: Ticket,
     /// Its name, as messages show it.
     name: Vec<u8>,
     recorded: Recorded,
     /// Its device and inode.
     identity: Option<(u64, u64)>,
-}
-
-/// A file whose digest is to be made.
-struct LongFile {
     /// Open for reading.
     file: File,
     /// How much of it was restored; what another process appends is not read.
@@ -104,7 +97,6 @@ impl LongFiles {
             most_bytes: MOST_BYTES.min(memory() / SHARE_OF_MEMORY),
             waiting: Vec::new(),
             waiting_bytes: 0,
-            pending: Vec::new(),
             working: None,
             done: Vec::new(),
             cancel: CancelToken::default(),
@@ -134,9 +126,9 @@ impl LongFiles {
     ) {
         let Some(begun) = SideBySide::begin(DigestSet::EMPTY.with(kind), self.processor) else { return };
         let identity = file.metadata().ok().map(|found| (found.dev(), found.ino()));
-        self.waiting.push(LongFile { file, length, kind, begun, left: None });
         self.waiting_bytes = self.waiting_bytes.saturating_add(length);
-        self.pending.push(Pending { ticket, name: name.to_vec(), recorded, identity });
+        let name = name.to_vec();
+        self.waiting.push(LongFile { ticket, name, recorded, identity, file, length, kind, begun, left: None });
     }
 
     /// The job does not change the file that was added last any more.
@@ -147,8 +139,8 @@ impl LongFiles {
     }
 
     /// The files whose digests are not made yet.
-    fn unknown(&self) -> impl Iterator<Item = &Pending> {
-        self.working.iter().flat_map(|work| &work.pending).chain(&self.pending)
+    fn unknown(&self) -> impl Iterator<Item = &LongFile> {
+        self.working.iter().flat_map(|(files, _)| files.iter()).chain(&self.waiting)
     }
 
     /// Whether this is one of the files whose digests are not made yet.
@@ -169,7 +161,7 @@ impl LongFiles {
     /// Starts the thread if there are enough files, and takes its outcomes. Returns whether there
     /// are outcomes to report.
     pub(super) fn go_on(&mut self) -> bool {
-        if self.working.as_ref().is_some_and(|work| work.findings.is_finished()) {
+        if self.working.as_ref().is_some_and(|(_, findings)| findings.is_finished()) {
             self.collect();
         }
         if self.waiting.len() >= MOST_FILES || self.waiting_bytes >= self.most_bytes {
@@ -186,8 +178,12 @@ impl LongFiles {
 
     /// Passes on the outcomes that are known.
     pub(super) fn settle(&mut self, each: &mut dyn FnMut(Checked<'_>)) {
-        for (Pending { ticket, name, recorded, .. }, finding) in self.done.drain(..) {
-            each(Checked { ticket, name: &name, recorded: &recorded, finding });
+        for (files, findings) in self.done.drain(..) {
+            // Only a panic leaves no findings.
+            let findings = findings.into_iter().chain(iter::repeat(Finding::None));
+            for (LongFile { ticket, name, recorded, .. }, finding) in files.iter().zip(findings) {
+                each(Checked { ticket: *ticket, name, recorded, finding });
+            }
         }
     }
 
@@ -198,20 +194,21 @@ impl LongFiles {
             return;
         }
         self.waiting_bytes = 0;
-        let (files, pending) = (Arc::new(std::mem::take(&mut self.waiting)), std::mem::take(&mut self.pending));
+        let files = Arc::new(std::mem::take(&mut self.waiting));
         let (theirs, cancel) = (Arc::clone(&files), self.cancel.clone());
         match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, &cancel)) {
-            Ok(findings) => self.working = Some(Work { pending, findings }),
-            Err(_no_thread) => self.done.extend(pending.into_iter().zip(check(&files, &self.cancel))),
+            Ok(findings) => self.working = Some((files, findings)),
+            Err(_no_thread) => {
+                let findings = check(&files, &self.cancel);
+                self.done.push((files, findings));
+            }
         }
     }
 
     /// Waits for the thread.
     fn collect(&mut self) {
-        if let Some(Work { pending, findings }) = self.working.take() {
-            // Only a panic leaves no findings.
-            let findings = findings.join().unwrap_or_default().into_iter().chain(std::iter::repeat(Finding::None));
-            self.done.extend(pending.into_iter().zip(findings));
+        if let Some((files, findings)) = self.working.take() {
+            self.done.push((files, findings.join().unwrap_or_default()));
         }
     }
 }

@@ -5,7 +5,7 @@ use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream};
 
 use crate::names::{OutputName, OutputNames};
 use crate::plan::RestorePlan;
-use crate::plugins::PluginAccess;
+use crate::plugins::{PluginAccess, told_of};
 use crate::tree::{MakeDirectory, OutputPath, PathError};
 
 /// The data of a file may be this many times as long as its attributes say,
@@ -85,21 +85,12 @@ impl RestoreItem {
             Some(Value::Number(_)) | None => None,
         };
         RestoreFile {
-            stream: i32::try_from(stream.kind().number()).unwrap_or_default(),
-            data_stream: i32::try_from(self.data_stream.number()).unwrap_or_default(),
-            file_type: i32::from(self.type_code),
-            file_index: i32::try_from(record.file_index).unwrap_or_default(),
-            link_fi: record.lstat.link_fi,
-            // The stock daemon never sets it.
-            uid: 0,
-            stat: self.stat,
-            attr_ex: record.attr_ex.to_vec(),
             name: self.output.clone(),
             link: Some(self.link.text.clone()),
             place: text(Variable::Where),
             regex_where: text(Variable::RegexWhere),
             replace: replace.letter(),
-            delta_seq: u32::try_from(self.delta_seq).unwrap_or_default(),
+            ..told_of(stream, record)
         }
     }
 

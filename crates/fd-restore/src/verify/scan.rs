@@ -2,10 +2,10 @@
 //! §9).
 
 use fd_messages::MessageType;
-use fd_plugins::{FileEvent, Host, Io, JobFacts, RestoreFile, Status, Value, Variable};
+use fd_plugins::{FileEvent, Host, Io, JobFacts, Status, Value, Variable};
 use fd_records::{AttributesRecord, FileEventRecord, FileType, Stream, VerifyFileEvent};
 
-use crate::plugins::PluginAccess;
+use crate::plugins::{PluginAccess, told_of};
 use crate::report::Report;
 use crate::texts;
 
@@ -116,23 +116,6 @@ impl<'a> Scan<'a> {
             let event = FileEventRecord { kind: *kind, severity: *severity, source, description };
             VerifyFileEvent { job_id, file_index: *file_index, event }.encode()
         })
-    }
-}
-
-/// What plugins are told of a file.
-fn told_of(stream: Stream, record: &AttributesRecord<'_>) -> RestoreFile {
-    let number = |stream: Stream| i32::try_from(stream.number()).unwrap_or_default();
-    RestoreFile {
-        stream: number(stream.kind()),
-        data_stream: number(record.lstat.data_stream),
-        file_type: i32::from(record.type_code),
-        file_index: i32::try_from(record.file_index).unwrap_or_default(),
-        link_fi: record.lstat.link_fi,
-        stat: record.lstat.stat,
-        attr_ex: record.attr_ex.to_vec(),
-        name: record.name.to_vec(),
-        delta_seq: u32::try_from(record.delta_seq).unwrap_or_default(),
-        ..RestoreFile::default()
     }
 }
 
