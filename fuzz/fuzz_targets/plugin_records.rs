@@ -13,7 +13,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use fd_crypto::DigestSet;
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, MessageType, PacketSink, Progress, SendError};
 use fd_plugins::{
@@ -294,8 +293,11 @@ fuzz_target!(|data: &[u8]| {
         prelinks: false,
         replace: Replace::Always,
         check_digests: true,
-        file_digests: (answers[0] & 2 == 2).then_some(DigestSet::EMPTY),
-        plugin_digests: (answers[0] & 1 == 1).then_some(DigestSet::EMPTY.with(DigestKind::Md5)),
+        digests: match answers[0] & 3 {
+            0 => None,
+            1 => Some(vec![DigestKind::Md5]),
+            _ => Some(Vec::new()),
+        },
         keys: None,
         processor: Processor::chosen(),
         writing_depth: WritingDepth::Adaptive,

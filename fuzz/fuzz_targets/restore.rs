@@ -117,8 +117,7 @@ fuzz_target!(|data: &[u8]| {
             prelinks: number % 2 == 1,
             replace: Replace::Always,
             check_digests: true,
-            file_digests: None,
-            plugin_digests: None,
+            digests: None,
             keys: None,
             processor: Processor::chosen(),
             // Side by side in every second job.
