@@ -396,6 +396,9 @@ impl Agenda {
     pub(crate) fn take(&mut self) -> Option<Task> {
         let task = self.urgent.pop_front().or_else(|| self.ahead())?;
         self.busy += 1;
+        if let Some(folder) = self.folders.get_mut(&task.folder) {
+            folder.busy += 1;
+        }
         Some(task)
     }
 
@@ -427,10 +430,12 @@ impl Agenda {
     }
 
     fn begin_names(&mut self) -> Option<Task> {
-        let first = self.startable.first_entry()?;
-        let id = *first.get();
+        // Some file systems let one thread look at a time into a directory.
+        let is_free = |(_, id): &(_, &FolderId)| self.folders.get(id).is_none_or(|folder| folder.busy == 0);
+        let place = self.startable.iter().find(is_free).or_else(|| self.startable.first_key_value())?.0.clone();
+        let id = *self.startable.get(&place)?;
         let Some(folder) = self.folders.get_mut(&id) else {
-            first.remove();
+            self.startable.remove(&place);
             return None;
         };
         let descriptor = Arc::clone(&folder.descriptor);
@@ -444,7 +449,7 @@ impl Agenda {
         let is_spared = |leaf| scan.is_some_and(|scan| scan.has(leaf));
         let entries: Vec<_> = std::iter::from_fn(|| folder.begin(is_spared)).take(free).collect();
         if entries.is_empty() {
-            first.remove();
+            self.startable.remove(&place);
             return None;
         }
         Some(Task { folder: id, descriptor, work: Work::Look { entries, reads_links: self.reads_links } })
@@ -459,6 +464,9 @@ impl Agenda {
     /// Takes the outcome of a task of this folder. Returns whether the walk should look again.
     pub(crate) fn deliver(&mut self, id: FolderId, outcome: Outcome, taken: Taken) -> bool {
         self.busy = self.busy.saturating_sub(1);
+        if let Some(folder) = self.folders.get_mut(&id) {
+            folder.busy = folder.busy.saturating_sub(1);
+        }
         self.taken.add(taken);
         match outcome {
             Outcome::Looked(answers) => self.deliver_answers(id, answers),

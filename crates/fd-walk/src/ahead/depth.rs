@@ -1,6 +1,6 @@
 //! How many lookups are made at a time: one where the kernel answers at once, more while the walk
-//! waits, and one for each processor where the kernel has much to do for an answer, because it
-//! makes each inode of what was read from a disk.
+//! waits and each doubling makes it faster, and one for each processor where the kernel has much to
+//! do for an answer, because it makes each inode of what was read from a disk.
 
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use crate::settings::LookupDepth;
 /// The most that are made at a time, unless the settings have a number.
 pub(crate) const MOST: usize = 64;
 /// And the most with which that begins.
-const FIRST: usize = 4;
+const FIRST: usize = 2;
 /// After so many calls on the walk's own thread, it is asked whether the thread has waited. That
 /// costs less than a hundredth of them. In the beginning it is asked more often.
 const WINDOW: u32 = 32;
@@ -36,6 +36,13 @@ const WORTH_OF_WORK: Duration = Duration::from_micros(4);
 /// Depth is considered anew after at least so many calls. It shrinks only after more of them.
 const STEP: u32 = 16;
 const MEMORY: u32 = 512;
+/// Twice the depth has paid if the walk takes at most so many tenths of the time for a name: threads
+/// that wait for each other in the kernel wait longer the more they are. That is seen after so many
+/// names, or after this time.
+const PAID: u32 = 9;
+const SEEN: (u32, Duration) = (512, Duration::from_millis(10));
+/// If it has not, it is tried again after this time, and after twice as long each time.
+const RETRY: Duration = Duration::from_millis(250);
 /// A thread takes lookups that take this together.
 const WORTH_A_TURN: Duration = Duration::from_millis(1);
 const MOST_A_TURN: usize = 128;
@@ -120,6 +127,12 @@ pub(crate) struct Depth {
     /// When the depth was last considered, and what the walk has used since, and waited for.
     since: Option<Instant>,
     used: Taken,
+    /// Names that the walk has used with this depth, and their time.
+    here: (u32, Duration),
+    /// The time of a name with half the depth, until it is known whether this one pays.
+    with_half: Option<Duration>,
+    /// Until then, it is not doubled again.
+    retry: Option<(Instant, Duration)>,
     /// What calls took lately that were made ahead.
     lately: Taken,
     /// How many of them one thread takes at a time.
@@ -140,6 +153,9 @@ impl Depth {
             pause: PAUSE,
             since: None,
             used: Taken::default(),
+            here: (0, Duration::ZERO),
+            with_half: None,
+            retry: None,
             lately: Taken::default(),
             turn: 1,
         }
@@ -211,6 +227,8 @@ impl Depth {
     fn change(&mut self, at_a_time: usize) {
         self.at_a_time = at_a_time.clamp(1, MOST);
         self.since = None;
+        self.here = (0, Duration::ZERO);
+        self.with_half = None;
         self.lately = Taken::default();
         if self.at_a_time == 1 {
             self.watch = Watch::first_window();
@@ -240,7 +258,9 @@ impl Depth {
         if let Some(since) = self.since.replace(now)
             && self.is_adaptive
         {
-            self.adapt(used.waited, now.saturating_duration_since(since));
+            let time = now.saturating_duration_since(since);
+            self.here = (self.here.0.saturating_add(used.calls), self.here.1.saturating_add(time));
+            self.adapt(now, used.waited, time);
         }
         if self.lately.calls >= MEMORY {
             self.lately = self.lately.half();
@@ -248,17 +268,30 @@ impl Depth {
         (self.at_a_time, self.turn) != before
     }
 
-    /// The walk has waited so long of this time.
-    fn adapt(&mut self, waited: Duration, time: Duration) {
+    /// The walk has waited so long of this time, which has ended now.
+    fn adapt(&mut self, now: Instant, waited: Duration, time: Duration) {
         let before = self.at_a_time;
         let is_enough = self.lately.calls >= MEMORY;
         if is_enough && self.lately.pays(WORTH / 2, WORTH_OF_WORK * 3 / 4) < before {
             self.change(before / 2);
-        } else if waited * 8 > time {
-            let more = (before * 2).min(self.lately.pays(WORTH, WORTH_OF_WORK));
-            if more > before {
-                self.change(more);
-            }
+            return;
+        }
+        let (names, spent) = self.here;
+        let is_seen = names >= SEEN.0 || spent >= SEEN.1;
+        if waited * 8 <= time || !is_seen {
+            return;
+        }
+        let one = spent / names.max(1);
+        if self.with_half.take().is_some_and(|half| one * 10 > half * PAID) {
+            let pause = self.retry.map_or(RETRY, |(_, pause)| pause.saturating_mul(2));
+            self.retry = now.checked_add(pause).map(|then| (then, pause));
+            self.change(before / 2);
+            return;
+        }
+        let more = (before * 2).min(self.lately.pays(WORTH, WORTH_OF_WORK));
+        if more > before && self.retry.is_none_or(|(then, _)| then <= now) {
+            self.change(more);
+            self.with_half = Some(one);
         }
     }
 

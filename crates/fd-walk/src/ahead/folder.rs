@@ -115,6 +115,8 @@ pub(crate) struct Folder {
     /// Numbers of the entries whose lookup is still to be begun, in the order in which that is
     /// done.
     pub(crate) queue: VecDeque<u64>,
+    /// So many threads are at work in it.
+    pub(crate) busy: usize,
     pub(crate) opened: Instant,
 }
 
@@ -130,6 +132,7 @@ impl Folder {
             entries: VecDeque::new(),
             reading: Reading::Rests(Rest::More),
             queue: VecDeque::new(),
+            busy: 0,
             opened: Instant::now(),
         }
     }

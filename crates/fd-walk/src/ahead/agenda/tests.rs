@@ -98,12 +98,12 @@ fn the_nearest_in_the_walks_order_is_first() {
     }
     let Some(Task { work: Work::Open(Opening { number: 2, .. }), .. }) = agenda.take() else { panic!("b is next") };
     let Some(Task { work: Work::Open(Opening { number: 3, .. }), .. }) = agenda.take() else { panic!("then c") };
-    agenda.deliver(top, opened(3, 1, Rest::Ended), Taken::default());
-    agenda.deliver(top, opened(2, 1, Rest::Ended), Taken::default());
+    agenda.deliver(top, opened(3, 2, Rest::Ended), Taken::default());
+    agenda.deliver(top, opened(2, 2, Rest::Ended), Taken::default());
     let tasks: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
     let place = |task: &Task| agenda.folders[&task.folder].order.first().copied().unwrap_or(u64::MAX);
     let places: Vec<u64> = tasks.iter().map(place).collect();
-    assert_eq!(places, [2, 3, u64::MAX], "in b, in c, beside them");
+    assert_eq!(places, [2, 3, 2, 3, u64::MAX], "in b, in c; then two in each; beside them some are at work");
 }
 
 #[test]

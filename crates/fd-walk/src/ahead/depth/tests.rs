@@ -51,11 +51,14 @@ fn a_depth_of_the_settings_stays() {
     assert_eq!(depth.get(), 300);
 }
 
-/// The depth after so many considerations, each one second after the other.
-fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration) -> usize {
+/// The depth after so many considerations, one second after the other. In each, the walk waits so
+/// long, and uses so many names with each lookup that is made at a time, as far as these don't wait
+/// for each other.
+fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration, most: usize) -> usize {
     let begun = Instant::now();
     for second in 0..times {
-        depth.used = Taken { calls: 1000, waited: walk_waited, ..Taken::default() };
+        let calls = u32::try_from(1000 * depth.get().min(most)).unwrap();
+        depth.used = Taken { calls, waited: walk_waited, ..Taken::default() };
         let ahead = Taken { calls: 1000, waited: each_waited * 1000, ..Taken::default() };
         depth.consider(begun + Duration::from_secs(second), ahead);
     }
@@ -64,15 +67,41 @@ fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited:
 
 #[test]
 fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do() {
+    let considered = |depth: &mut Depth, times, walk_waited, each_waited| {
+        considered(depth, times, Duration::from_millis(walk_waited), each_waited, MOST)
+    };
     let mut depth = Depth::new(LookupDepth::Adaptive);
     depth.change(2);
-    let most = considered(&mut depth, 20, Duration::from_millis(500), LATE);
-    assert_eq!(most, MOST);
+    assert_eq!(considered(&mut depth, 20, 500, LATE), MOST);
     // The walk has its answers in time: that is enough.
-    assert_eq!(considered(&mut depth, 20, Duration::from_millis(50), LATE), MOST);
-    assert_eq!(considered(&mut depth, 40, Duration::from_millis(500), Duration::from_micros(1)), 1);
+    assert_eq!(considered(&mut depth, 20, 50, LATE), MOST);
+    assert_eq!(considered(&mut depth, 40, 500, Duration::from_micros(1)), 1);
     depth.change(8);
-    assert_eq!(considered(&mut depth, 20, Duration::from_millis(50), LATE), 8);
+    assert_eq!(considered(&mut depth, 20, 50, LATE), 8);
+}
+
+#[test]
+fn a_depth_that_makes_nothing_faster_is_halved_and_tried_again_now_and_then() {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    depth.change(2);
+    let mut depths = Vec::new();
+    for _ in 0..1000 {
+        depths.push(considered(&mut depth, 2, Duration::from_millis(500), LATE, 4));
+    }
+    let tried = depths.iter().filter(|depth| **depth == 8).count();
+    assert!((1..20).contains(&tried), "{tried} times");
+    assert_eq!((depths.last(), depths.iter().max()), (Some(&4), Some(&8)));
+    // What makes it faster later is found.
+    let begun = Instant::now() + Duration::from_secs(1 << 20);
+    depth.retry = depth.retry.map(|(_, pause)| (begun, pause));
+    let found = (0..40).any(|second| {
+        depth.used =
+            Taken { calls: 1000 * u32::try_from(depth.get()).unwrap(), waited: LATE * 500, ..Taken::default() };
+        let ahead = Taken { calls: 1000, waited: LATE * 1000, ..Taken::default() };
+        depth.consider(begun + Duration::from_secs(second), ahead);
+        depth.get() == MOST
+    });
+    assert!(found);
 }
 
 #[test]
