@@ -72,8 +72,8 @@ pub(crate) enum Met {
     Again,
     /// It is another one.
     Later(LinkSlot),
-    /// Device and inode are those of the first name, but not the size or the times: the file has
-    /// changed meanwhile, or it is another file.
+    /// Device and inode are those of the first name, but something else is not that all names show:
+    /// the file has changed meanwhile, or it is another file.
     Doubtful(LinkSlot),
     /// The table is full (about 50 million inodes): the name is a file of its own.
     Untracked,
@@ -105,6 +105,12 @@ impl LinkTable {
             None => arena.add(stat, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
         }
     }
+}
+
+/// What all names of an inode show, and two files of one number hardly both have: type and rights,
+/// owner, group, what it stands for, size, times. Not the number of names, which a new one changes.
+pub(crate) const fn traits(stat: &Stat) -> (u32, u32, u32, u64, i64, i64, i64) {
+    (stat.mode, stat.uid, stat.gid, stat.rdev, stat.size, stat.mtime, stat.ctime)
 }
 
 /// The inodes, and the bytes that belong to them.
@@ -158,7 +164,7 @@ impl Arena {
 
     /// What all names of an inode show, as a number that fits into a record.
     fn traits(&self, stat: &Stat) -> [u8; 3] {
-        let [one, two, three, ..] = self.hasher.hash_one((stat.size, stat.mtime, stat.ctime)).to_ne_bytes();
+        let [one, two, three, ..] = self.hasher.hash_one(traits(stat)).to_ne_bytes();
         [one, two, three]
     }
 

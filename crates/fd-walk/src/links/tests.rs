@@ -30,7 +30,15 @@ fn another_file_of_the_same_number_is_doubtful() {
     let known = Stat { size: 5, mtime: 6, ctime: 7, ..stat(1, 2) };
     first(table.meet(&known, b"/a"));
     assert!(matches!(table.meet(&known, b"/b"), Met::Later(_)));
-    for other in [Stat { size: 6, ..known }, Stat { mtime: 7, ..known }, Stat { ctime: 8, ..known }] {
+    let sizes_and_times = [Stat { size: 6, ..known }, Stat { mtime: 7, ..known }, Stat { ctime: 8, ..known }];
+    // Files of an image that was made with one time for all.
+    let others = [
+        Stat { mode: Stat::MODE_FIFO, ..known },
+        Stat { uid: 1, ..known },
+        Stat { gid: 1, ..known },
+        Stat { rdev: 1, ..known },
+    ];
+    for other in sizes_and_times.into_iter().chain(others) {
         assert!(matches!(table.meet(&other, b"/b"), Met::Doubtful(_)), "{other:?}");
     }
     assert!(matches!(table.meet(&Stat { nlink: 3, atime: 9, ..known }, b"/b"), Met::Later(_)), "names and reads");

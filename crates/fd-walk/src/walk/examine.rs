@@ -19,7 +19,7 @@ use crate::attributes::{Found, file_type};
 use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
 use crate::fs_types;
-use crate::links::{LinkTable, Met};
+use crate::links::{LinkTable, Met, traits};
 use crate::names::{split_path, without_slashes};
 use crate::root::Root;
 use crate::settings::{Purpose, WalkEnd};
@@ -212,7 +212,7 @@ impl<'w> Walker<'w> {
         (0..MOST_LOOKS).any(|_| {
             let found = self.ahead.directly(|calls| [calls.lstat(CWD, &first), place.lstat(calls)]);
             matches!(found, [Ok(one), Ok(other)] if {
-                let shown = |(stat, nanoseconds): Found| (stat.dev, stat.ino, stat.size, stat.mtime, stat.ctime, nanoseconds);
+                let shown = |(stat, nanoseconds): Found| (stat.dev, stat.ino, traits(&stat), nanoseconds);
                 shown(one) == shown(other)
             })
         })
