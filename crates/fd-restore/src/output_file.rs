@@ -27,10 +27,17 @@ const UNFINISHED: Mode = Mode::S_ISVTX.union(Mode::S_IRUSR).union(Mode::S_IWUSR)
 /// Whether this is a file that a restore of this user has begun and never finished. A record with
 /// that very mode has also this time of change, in seconds.
 pub(crate) fn is_unfinished(found: &FileStat, recorded: i64) -> bool {
-    found.st_mode == UNFINISHED.union(Mode::from_bits_retain(SFlag::S_IFREG.bits())).bits()
+    found.st_mode & SFlag::S_IFMT.bits() == SFlag::S_IFREG.bits()
+        && is_mode_of_unfinished(found)
         && found.st_uid == geteuid().as_raw()
         && found.st_nlink == 1
         && found.st_mtime != recorded
+}
+
+/// A default ACL may have taken rights of the owner away.
+fn is_mode_of_unfinished(found: &FileStat) -> bool {
+    let mode = Mode::from_bits_truncate(found.st_mode);
+    mode.contains(Mode::S_ISVTX) && UNFINISHED.contains(mode)
 }
 
 /// Makes a file that does not exist, with this access: unfinished, and without an ACL that its
@@ -189,7 +196,7 @@ impl OutputFile {
 
     /// It is whole, and keeps the mode of a new file, unless its plugin has given it another one.
     pub(crate) fn finish(&self) -> Result<(), Errno> {
-        if !self.is_new() || Mode::from_bits_truncate(fstat(&self.file)?.st_mode) != UNFINISHED {
+        if !self.is_new() || !is_mode_of_unfinished(&fstat(&self.file)?) {
             return Ok(());
         }
         fchmod(&self.file, UNFINISHED.difference(Mode::S_ISVTX))

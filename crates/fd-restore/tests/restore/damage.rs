@@ -417,6 +417,24 @@ fn a_file_whose_data_broke_off_stays_private_and_the_next_restore_replaces_it() 
     }
 }
 
+/// The default ACL of a directory takes rights of the owner away from what is made there.
+#[test]
+fn a_file_that_broke_off_below_a_default_acl_is_replaced_by_the_next_restore() {
+    let place = Place::new();
+    let mut above = Volume::new();
+    above.directory("/d/").record(Stream::LINUX_DEFAULT_ACL, b"user::r--\ngroup::r--\nother::---\n\0");
+    place.job().run(&above);
+    let mut saved = Saved::file("/d/f");
+    saved.stat.size = 8;
+    let mut torn = Volume::new();
+    torn.put(&saved).record(Stream::FILE_DATA, b"half");
+    torn.frames.push(Frame::Lost);
+    place.job().run(&torn);
+    assert_eq!((place.mode("d/f"), place.read("d/f")), (0o101_400, b"half".to_vec()));
+    place.job_with(Replace::Never).run(Volume::new().put(&saved).record(Stream::FILE_DATA, b"half and"));
+    assert_eq!((place.mode("d/f"), place.read("d/f")), (0o100_644, b"half and".to_vec()));
+}
+
 #[test]
 fn only_what_a_restore_has_left_counts_as_not_complete() {
     let mode = |path: &std::path::Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
