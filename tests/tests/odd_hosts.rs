@@ -7,7 +7,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Memory, Restore, Result, in_order_of_names};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Memory, Restore, Result, SlowStorage, in_order_of_names,
+};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
@@ -89,6 +91,32 @@ fn a_file_whose_size_is_not_known_is_named() -> Result<()> {
         let named = job.log.lines().filter(|line| line.contains("/proc/sys/kernel/") && line.contains(" is saved"));
         assert_eq!(named.count(), 25, "{}", job.log);
         assert!(job.log.contains(" files are saved without data: their file systems"), "{}", job.log);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_empty_file_that_can_t_be_read_is_named_where_sizes_are_not_known() -> Result<()> {
+    if let Some(reason) = SlowStorage::missing() {
+        return skip::test(reason);
+    }
+    let client = ClientOptions::new(Fd::under_test()?).named("test");
+    let mut options = BedOptions::new("no-read", [client])?;
+    let (tree, mount) = (options.folder.make("tree")?, options.folder.make("mount")?);
+    for name in ["refused", "empty"] {
+        fs::write(tree.join(name), "").unwrap();
+    }
+    options.file_sets = vec![FileSet::new("Empty", &["Signature = MD5"], &[&mount])];
+    let faults = ["--fault", "error-open:refused"];
+    let _storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &faults, &tree, &mount)?;
+    let bed = Bed::start(options)?;
+    let job = bed.backup("test", "")?;
+    assert_eq!((job.row.status, job.row.files), ('T', 3), "{}", job.log);
+    // The stock daemon names none.
+    let is_ours = Fd::under_test()? == Fd::Ours;
+    for (name, told) in [("refused", is_ours), ("empty", false)] {
+        let is_named = job.log.contains(&format!("/{name} is saved without data"));
+        assert_eq!(is_named, told, "{name}: {}", job.log);
     }
     Ok(())
 }

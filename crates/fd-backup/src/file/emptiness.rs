@@ -28,9 +28,19 @@ impl Sizes {
         const CONFIG: u32 = 0x6265_6570;
         const GROUPS: u32 = 0x0027_e0eb;
         const GROUPS_2: u32 = 0x6367_7270;
+        const FUSE_CONTROL: u32 = 0x6573_5543;
+        const SELINUX: u32 = 0xf97c_ff8c;
+        const SMACK: u32 = 0x4341_5d53;
+        const APPARMOR: u32 = 0x5a3c_69f0;
+        const BINARY_FORMATS: u32 = 0x4249_4e4d;
+        const NFS_SERVER: u32 = 0x6e66_7364;
+        const RESOURCES: u32 = 0x0765_5821;
+        const BPF: u32 = 0xcafe_4a11;
+        const XEN: u32 = 0xabba_1974;
         match file_system {
             FUSE | NINE_P => Self::Asked,
-            PROC | DEBUG | TRACE | SECURITY | CONFIG | GROUPS | GROUPS_2 => Self::Unknown,
+            PROC | DEBUG | TRACE | SECURITY | CONFIG | GROUPS | GROUPS_2 | FUSE_CONTROL | SELINUX | SMACK
+            | APPARMOR | BINARY_FORMATS | NFS_SERVER | RESOURCES | BPF | XEN => Self::Unknown,
             _ => Self::True,
         }
     }
@@ -51,7 +61,7 @@ impl Emptiness {
             && entry.stat.size == 0
             && match self.sizes(entry) {
                 Sizes::True => false,
-                Sizes::Asked => has_content(entry),
+                Sizes::Asked => !is_empty(entry),
                 Sizes::Unknown => true,
             }
     }
@@ -68,9 +78,9 @@ impl Emptiness {
     }
 }
 
-fn has_content(entry: &Entry) -> bool {
-    let opened = entry.open();
-    opened.is_ok_and(|file| rustix::io::read(file, &mut [0]).is_ok_and(|length| length > 0))
+/// Whether a read finds nothing. One that can't be opened or read may have content.
+fn is_empty(entry: &Entry) -> bool {
+    entry.open().is_ok_and(|file| rustix::io::read(file, &mut [0]) == Ok(0))
 }
 
 #[cfg(test)]
