@@ -669,6 +669,12 @@ pub(crate) fn snapshot_helper_failed(action: &str, command: &[u8], printed: &[u8
 /// The helper program doesn't say where it has mounted a snapshot.
 pub(crate) const NO_SNAPSHOT_MOUNT_POINT: &[u8] = b"the helper program names no snapmountpoint";
 
+/// The helper program said that it has made a snapshot, but not which.
+pub(crate) const NO_SNAPSHOT_VOLUME: &[u8] = b"the helper program names no volume";
+
+/// The helper program printed nothing.
+pub(crate) const NO_HELPER_OUTPUT: &[u8] = b"Unable to parse snapshot command output";
+
 /// A snapshot was made of the file system that is mounted there.
 pub(crate) fn snapshot_created(mount_point: &[u8]) -> Vec<u8> {
     [b"   Create Snapshot for ", mount_point, b"\n"].concat()

@@ -236,3 +236,48 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }
+
+/// A helper that says less than it has to.
+#[test]
+fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("says-little", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    let data = folder.join("data");
+    let reason = if fd == Fd::Stock { "" } else { "the helper program names no volume" };
+    let silent = "Unable to parse snapshot command output";
+    let volume =
+        [format!("mount snapshot {} ERR={reason}", data.display()), format!(" of {} ERR={reason}", data.display())];
+    let rows = [
+        (
+            "silent-create",
+            "create: exit 0",
+            'f',
+            vec![format!("Unable to create snapshot of {} ERR={silent}", data.display())],
+        ),
+        (
+            "silent-delete",
+            "delete: exit 0",
+            'T',
+            vec![format!("Unable to delete snapshot of {} ERR={silent}", data.display())],
+        ),
+        ("no-volume", "create: echo status=1; exit 0\nlist: exit 0", 'T', volume.to_vec()),
+    ];
+    for (name, mode, ..) in &rows {
+        helper::set_mode(&folder, name, mode);
+        options.director_resources.extend(place::job(name, NAME, "Data", &[]));
+    }
+    let bed = Bed::start(options)?;
+    for (name, _, status, told) in rows {
+        let job = bed.run(&format!("run job={name}-{NAME} yes"))?.must_be(status)?;
+        for text in told {
+            assert!(job.log.contains(&text), "{name}: {text}: {}", job.log);
+        }
+        let live = bed.catalog().files(job.row.id)?.iter().any(|file| file.path.ends_with(b"only now"));
+        assert_eq!(live, name == "no-volume", "{name}: what is read");
+    }
+    Ok(())
+}

@@ -108,9 +108,13 @@ impl Helper {
     /// Calls it, and reads one answer.
     ///
     /// # Errors
-    /// See [`Failed`].
+    /// See [`Failed`]. A call that prints nothing has failed.
     pub(crate) fn ask(&self, action: Action, about: &Snapshot, wanted: IsWanted<'_>) -> Result<Answer, Failed> {
-        self.run(action, about, wanted).map(|printed| output::answer(&printed))
+        let printed = self.run(action, about, wanted)?;
+        if printed.is_empty() {
+            return Err(Failed { error: texts::NO_HELPER_OUTPUT.to_vec(), ..Failed::default() });
+        }
+        Ok(output::answer(&printed))
     }
 
     /// Calls it; what it has printed.

@@ -208,6 +208,11 @@ impl<'j> Session<'j> {
                 break;
             }
             let point = made.about.mount_point.clone();
+            if made.about.volume.is_empty() {
+                let text = texts::snapshot_not_mounted(&point, texts::NO_SNAPSHOT_VOLUME);
+                self.outbox.message(MessageType::Error, &text);
+                continue;
+            }
             made.about.is_mounted = true;
             self.journal.note(made.number, &made.about);
             let why = match self.helper.ask(Action::Mount, &made.about, wanted) {
@@ -243,7 +248,11 @@ impl<'j> Session<'j> {
             let point = &made.about.mount_point;
             match self.removed(&made.about) {
                 Ok(_) if made.about.stays => {}
-                Ok(_) => self.outbox.message(MessageType::Info, &texts::snapshot_removed(point)),
+                Ok(Removed::NotThere) => {
+                    let text = texts::snapshot_not_removed(point, texts::NO_SNAPSHOT_VOLUME);
+                    self.outbox.message(MessageType::Error, &text);
+                }
+                Ok(Removed::Done) => self.outbox.message(MessageType::Info, &texts::snapshot_removed(point)),
                 Err(failed) => {
                     let text = texts::snapshot_not_removed(point, &failed.error);
                     self.outbox.message(MessageType::Error, &text);
