@@ -66,6 +66,36 @@ fn what_a_list_program_says_on_standard_error_is_in_the_job_s_log() -> Result<()
     Ok(())
 }
 
+#[test]
+fn a_carriage_return_ends_a_line_of_a_list() -> Result<()> {
+    let mut options = BedOptions::side_by_side("list-returns")?;
+    let source = options.source()?;
+    let names = ["a", "b", "c", "d"].map(|name| source.join(name).display().to_string());
+    for name in &names {
+        fs::write(name, "x").unwrap();
+    }
+    let [a, b, c, d] = names;
+    let list = options.folder.path().join("list");
+    fs::write(&list, format!("{a}\r{b}\r{c}\r\n{d}\r")).unwrap();
+    let listed = [format!("\\\\<{}", list.display()), format!("\\\\|/bin/cat {}", list.display())];
+    options.file_sets = (0..)
+        .zip(listed)
+        .map(|(number, listed)| {
+            let mut set = FileSet::new(&format!("List{number}"), &["Signature = MD5"], &[]);
+            set.lines.insert(4, format!("File = \"{listed}\""));
+            set
+        })
+        .collect();
+    let bed = Bed::start(options)?;
+    for set in ["fileset=List0", "fileset=List1"] {
+        for client in BOTH {
+            let job = bed.backup(client, set)?.must_be_good()?;
+            assert_eq!(job.row.files, 4, "{client} {set}: {}", job.log);
+        }
+    }
+    Ok(())
+}
+
 /// The messages but that of the Storage Daemon's address.
 fn without_address(said: &[String]) -> Vec<&String> {
     said.iter().filter(|line| !line.contains("Connected to Storage")).collect()

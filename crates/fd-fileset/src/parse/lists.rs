@@ -10,6 +10,8 @@ const LONGEST_PIECE: usize = 999;
 #[derive(Default, Debug)]
 pub(crate) struct NameSplitter {
     piece: Vec<u8>,
+    /// The last byte was a carriage return that ended a line: a newline behind it belongs to it.
+    is_behind_return: bool,
 }
 
 impl NameSplitter {
@@ -19,11 +21,15 @@ impl NameSplitter {
     }
 
     /// Takes the next bytes of the stream and calls `name` with every complete name. White space at
-    /// a name's end is cut; a name may be empty; a line of 1000 bytes or more is several names.
+    /// a name's end is cut; a name may be empty; a line of 1000 bytes or more is several names. A
+    /// carriage return ends a line, too.
     pub(crate) fn push(&mut self, data: &[u8], mut name: impl FnMut(&[u8])) {
         for &byte in data {
+            if std::mem::replace(&mut self.is_behind_return, byte == b'\r') && byte == b'\n' {
+                continue;
+            }
             self.piece.push(byte);
-            if byte == b'\n' || self.piece.len() >= LONGEST_PIECE {
+            if matches!(byte, b'\n' | b'\r') || self.piece.len() >= LONGEST_PIECE {
                 self.finish(&mut name);
             }
         }
@@ -57,6 +63,11 @@ mod tests {
         assert_eq!(names(&[b"/a\n/b \r\n\n  /lead\n/last"]), [&b"/a"[..], b"/b", b"", b"  /lead", b"/last"]);
         assert_eq!(names(&[b""]), Vec::<Vec<u8>>::new());
         assert_eq!(names(&[b"\n"]), [b""]);
+    }
+
+    #[test]
+    fn a_carriage_return_ends_a_line_with_or_without_a_newline() {
+        assert_eq!(names(&[b"/a\r/b\r\r\n/c\r", b"\n \r\n/d\r"]), [&b"/a"[..], b"/b", b"", b"/c", b"", b"/d"]);
     }
 
     #[test]
