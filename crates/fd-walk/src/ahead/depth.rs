@@ -36,9 +36,9 @@ const WORTH_OF_WORK: Duration = Duration::from_micros(4);
 /// Depth is considered anew after at least so many calls. It shrinks only after more of them.
 const STEP: u32 = 16;
 const MEMORY: u32 = 512;
-/// Twice the depth has paid if the walk takes at most so many tenths of the time for a name: threads
-/// that wait for each other in the kernel wait longer the more they are. That is seen after so many
-/// names, or after this time.
+/// Twice the depth has paid if the walk takes at most so many tenths of the time for a name:
+/// threads that wait for each other in the kernel wait longer the more they are. That is seen after
+/// so many names, or after this time.
 const PAID: u32 = 9;
 const SEEN: (u32, Duration) = (512, Duration::from_millis(10));
 /// If it has not, it is tried again after this time, and after twice as long each time.
