@@ -13,8 +13,10 @@ use crate::settings::LookupDepth;
 
 /// The most that are made at a time, unless the settings have a number.
 pub(crate) const MOST: usize = 64;
-/// And the most with which that begins.
+/// And the most with which that begins, also where each lookup is late.
 const FIRST: usize = 2;
+const FIRST_OF_LATE: usize = 4;
+const LATE: Duration = Duration::from_millis(1);
 /// After so many calls on the walk's own thread, it is asked whether the thread has waited. That
 /// costs less than a hundredth of them. In the beginning it is asked more often.
 const WINDOW: u32 = 32;
@@ -36,12 +38,13 @@ const WORTH_OF_WORK: Duration = Duration::from_micros(4);
 /// Depth is considered anew after at least so many calls. It shrinks only after more of them.
 const STEP: u32 = 16;
 const MEMORY: u32 = 512;
-/// Twice the depth has paid if the walk takes at most so many tenths of the time for a name:
-/// threads that wait for each other in the kernel wait longer the more they are. That is seen after
-/// so many names, or after this time.
-const PAID: u32 = 9;
-const SEEN: (u32, Duration) = (512, Duration::from_millis(10));
-/// If it has not, it is tried again after this time, and after twice as long each time.
+/// Twice the depth has paid if a lookup takes at most so many tenths of its time with half of it:
+/// threads that wait for each other in the kernel wait twice as long if they are twice as many.
+/// That is seen after a few that took this together, or after many.
+const PAID: u32 = 15;
+const SEEN: Duration = Duration::from_millis(20);
+/// If it has not, a quarter is next, in case that half has stopped to pay as well; it is tried again
+/// after this time, and after twice as long each time.
 const RETRY: Duration = Duration::from_millis(250);
 /// A thread takes lookups that take this together.
 const WORTH_A_TURN: Duration = Duration::from_millis(1);
@@ -115,6 +118,14 @@ enum Watch {
     Off,
 }
 
+/// More has not paid, and is not tried until then, which was so long after it.
+#[derive(Clone, Copy, Debug)]
+struct Ceiling {
+    most: usize,
+    until: Instant,
+    pause: Duration,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Depth {
@@ -127,12 +138,9 @@ pub(crate) struct Depth {
     /// When the depth was last considered, and what the walk has used since, and waited for.
     since: Option<Instant>,
     used: Taken,
-    /// Names that the walk has used with this depth, and their time.
-    here: (u32, Duration),
-    /// The time of a name with half the depth, until it is known whether this one pays.
+    /// What a lookup took with half the depth, until it is known whether this one pays.
     with_half: Option<Duration>,
-    /// Until then, it is not doubled again.
-    retry: Option<(Instant, Duration)>,
+    ceiling: Option<Ceiling>,
     /// What calls took lately that were made ahead.
     lately: Taken,
     /// How many of them one thread takes at a time.
@@ -153,9 +161,8 @@ impl Depth {
             pause: PAUSE,
             since: None,
             used: Taken::default(),
-            here: (0, Duration::ZERO),
             with_half: None,
-            retry: None,
+            ceiling: None,
             lately: Taken::default(),
             turn: 1,
         }
@@ -217,7 +224,7 @@ impl Depth {
         if pays > 1 {
             self.pause = PAUSE;
             self.turn = taken.turn();
-            self.change(pays.min(FIRST));
+            self.change(pays.min(if taken.mean() < LATE { FIRST } else { FIRST_OF_LATE }));
         } else {
             self.countdown = self.pause;
             self.pause = (self.pause * 2).min(LONGEST_PAUSE);
@@ -227,7 +234,6 @@ impl Depth {
     fn change(&mut self, at_a_time: usize) {
         self.at_a_time = at_a_time.clamp(1, MOST);
         self.since = None;
-        self.here = (0, Duration::ZERO);
         self.with_half = None;
         self.lately = Taken::default();
         if self.at_a_time == 1 {
@@ -258,9 +264,7 @@ impl Depth {
         if let Some(since) = self.since.replace(now)
             && self.is_adaptive
         {
-            let time = now.saturating_duration_since(since);
-            self.here = (self.here.0.saturating_add(used.calls), self.here.1.saturating_add(time));
-            self.adapt(now, used.waited, time);
+            self.adapt(now, used.waited, now.saturating_duration_since(since));
         }
         if self.lately.calls >= MEMORY {
             self.lately = self.lately.half();
@@ -276,22 +280,23 @@ impl Depth {
             self.change(before / 2);
             return;
         }
-        let (names, spent) = self.here;
-        let is_seen = names >= SEEN.0 || spent >= SEEN.1;
+        let mean = self.lately.mean();
+        let is_seen = is_enough || self.lately.calls >= STEP && mean * self.lately.calls >= SEEN;
         if waited * 8 <= time || !is_seen {
             return;
         }
-        let one = spent / names.max(1);
-        if self.with_half.take().is_some_and(|half| one * 10 > half * PAID) {
-            let pause = self.retry.map_or(RETRY, |(_, pause)| pause.saturating_mul(2));
-            self.retry = now.checked_add(pause).map(|then| (then, pause));
-            self.change(before / 2);
+        if self.with_half.take().is_some_and(|half| mean * 10 > half * PAID) {
+            let pause = self.ceiling.map_or(RETRY, |ceiling| ceiling.pause.saturating_mul(2));
+            let until = now.checked_add(pause);
+            self.ceiling = until.map(|until| Ceiling { most: before / 2, until, pause });
+            self.change((before / 4).max(FIRST));
             return;
         }
-        let more = (before * 2).min(self.lately.pays(WORTH, WORTH_OF_WORK));
-        if more > before && self.retry.is_none_or(|(then, _)| then <= now) {
+        let most = self.ceiling.filter(|ceiling| now < ceiling.until).map_or(MOST, |ceiling| ceiling.most);
+        let more = (before * 2).min(most).min(self.lately.pays(WORTH, WORTH_OF_WORK));
+        if more > before {
             self.change(more);
-            self.with_half = Some(one);
+            self.with_half = Some(mean);
         }
     }
 

@@ -1,11 +1,10 @@
 //! When the depth grows and shrinks.
 
 use std::num::NonZeroU16;
+use std::ops::Range;
 use std::thread::sleep;
 
 use super::*;
-
-const LATE: Duration = Duration::from_millis(1);
 
 /// The depth after so many lookups on the walk's own thread.
 fn after(depth: &mut Depth, lookups: usize, look: impl Fn()) -> usize {
@@ -35,7 +34,7 @@ fn the_depth_stays_at_one_while_lookups_only_compute() {
 #[test]
 fn lookups_that_wait_are_noticed_soon() {
     let mut depth = Depth::new(LookupDepth::Adaptive);
-    assert_eq!(after(&mut depth, 20, || sleep(LATE)), FIRST);
+    assert_eq!(after(&mut depth, 20, || sleep(LATE)), FIRST_OF_LATE);
     // Also after many that did not wait.
     let mut depth = Depth::new(LookupDepth::Adaptive);
     assert_eq!(after(&mut depth, 100_000, || ()), 1);
@@ -51,57 +50,40 @@ fn a_depth_of_the_settings_stays() {
     assert_eq!(depth.get(), 300);
 }
 
-/// The depth after so many considerations, one second after the other. In each, the walk waits so
-/// long, and uses so many names with each lookup that is made at a time, as far as these don't wait
-/// for each other.
-fn considered(depth: &mut Depth, times: u64, walk_waited: Duration, each_waited: Duration, most: usize) -> usize {
-    let begun = Instant::now();
-    for second in 0..times {
-        let calls = u32::try_from(1000 * depth.get().min(most)).unwrap();
-        depth.used = Taken { calls, waited: walk_waited, ..Taken::default() };
-        let ahead = Taken { calls: 1000, waited: each_waited * 1000, ..Taken::default() };
-        depth.consider(begun + Duration::from_secs(second), ahead);
+/// The depth after considerations in these seconds, in each of which the walk waits so long. At
+/// most so many lookups do not wait for each other.
+fn considered(depth: &mut Depth, seconds: Range<u64>, walk_waited: u64, each_waited: Duration, most: usize) -> usize {
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    for second in seconds {
+        depth.used = Taken { calls: 1000, waited: Duration::from_millis(walk_waited), ..Taken::default() };
+        let waited = each_waited * 1000 * u32::try_from(depth.get().div_ceil(most)).unwrap();
+        depth.consider(*BEGUN + Duration::from_secs(second), Taken { calls: 1000, waited, ..Taken::default() });
     }
     depth.get()
 }
 
 #[test]
 fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do() {
-    let considered = |depth: &mut Depth, times, walk_waited, each_waited| {
-        considered(depth, times, Duration::from_millis(walk_waited), each_waited, MOST)
-    };
     let mut depth = Depth::new(LookupDepth::Adaptive);
     depth.change(2);
-    assert_eq!(considered(&mut depth, 20, 500, LATE), MOST);
+    assert_eq!(considered(&mut depth, 0..20, 500, LATE, MOST), MOST);
     // The walk has its answers in time: that is enough.
-    assert_eq!(considered(&mut depth, 20, 50, LATE), MOST);
-    assert_eq!(considered(&mut depth, 40, 500, Duration::from_micros(1)), 1);
+    assert_eq!(considered(&mut depth, 20..40, 50, LATE, MOST), MOST);
+    assert_eq!(considered(&mut depth, 40..80, 500, Duration::from_micros(1), MOST), 1);
     depth.change(8);
-    assert_eq!(considered(&mut depth, 20, 50, LATE), 8);
+    assert_eq!(considered(&mut depth, 80..100, 50, LATE, MOST), 8);
 }
 
 #[test]
 fn a_depth_that_makes_nothing_faster_is_halved_and_tried_again_now_and_then() {
     let mut depth = Depth::new(LookupDepth::Adaptive);
     depth.change(2);
-    let mut depths = Vec::new();
-    for _ in 0..1000 {
-        depths.push(considered(&mut depth, 2, Duration::from_millis(500), LATE, 4));
-    }
+    let depths: Vec<_> = (0..1000).map(|second| considered(&mut depth, second..second + 1, 500, LATE, 4)).collect();
     let tried = depths.iter().filter(|depth| **depth == 8).count();
-    assert!((1..20).contains(&tried), "{tried} times");
+    assert!((2..50).contains(&tried), "{tried} times");
     assert_eq!((depths.last(), depths.iter().max()), (Some(&4), Some(&8)));
     // What makes it faster later is found.
-    let begun = Instant::now() + Duration::from_secs(1 << 20);
-    depth.retry = depth.retry.map(|(_, pause)| (begun, pause));
-    let found = (0..40).any(|second| {
-        depth.used =
-            Taken { calls: 1000 * u32::try_from(depth.get()).unwrap(), waited: LATE * 500, ..Taken::default() };
-        let ahead = Taken { calls: 1000, waited: LATE * 1000, ..Taken::default() };
-        depth.consider(begun + Duration::from_secs(second), ahead);
-        depth.get() == MOST
-    });
-    assert!(found);
+    assert_eq!(considered(&mut depth, 1000..3000, 500, LATE, MOST), MOST);
 }
 
 #[test]
