@@ -43,8 +43,8 @@ const MEMORY: u32 = 512;
 /// That is seen after a few that took this together, or after many.
 const PAID: u32 = 15;
 const SEEN: Duration = Duration::from_millis(20);
-/// If it has not, a quarter is next, in case that half has stopped to pay as well; it is tried again
-/// after this time, and after twice as long each time.
+/// If it has not, a quarter is next, in case that half does not pay any more, either. It is tried
+/// again after this time, and after twice as long each time.
 const RETRY: Duration = Duration::from_millis(250);
 /// A thread takes lookups that take this together.
 const WORTH_A_TURN: Duration = Duration::from_millis(1);
