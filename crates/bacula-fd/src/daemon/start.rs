@@ -106,6 +106,8 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let daemon = Arc::new(daemon(cli, config, debug, settings, manager.as_ref())?);
     start_services(&daemon, manager.as_ref())?;
     let pid_file = ending.serves();
+    // Whoever reads this may send a signal.
+    tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
     if let Some(manager) = &manager {
         let mut probe = Probe::new(Arc::clone(&daemon));
         manager.ready(move || probe.stuck());
@@ -182,7 +184,6 @@ fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<(),
         listen(daemon, *address, manager)?;
     }
     registration::start(daemon);
-    tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
     Ok(())
 }
 
