@@ -54,7 +54,7 @@ impl Places {
             Variant::Slow(_) => SlowStorage::missing().map(str::to_owned),
             Variant::ReadOnly if !geteuid().is_root() => Some("needs root".to_owned()),
             Variant::OnImage(image) => {
-                let program = image.program().iter().take(1).find(|program| !is_on_path(program));
+                let program = image.program().first().filter(|program| !is_on_path(program));
                 program.map(|program| format!("{program} is not on PATH"))
             }
             Variant::Fscrypt => {

@@ -24,7 +24,7 @@ use serde::Deserialize;
 use tokio::time::sleep;
 
 use crate::error::S3Error;
-use crate::patience::{Outgoing, answered, late, whole};
+use crate::patience::{Outgoing, answered, whole};
 use crate::settings::BucketSettings;
 use crate::texts;
 
@@ -166,11 +166,6 @@ impl Client {
     /// The body of an answer that is no object, of at most so many bytes.
     async fn body(&self, answer: Response<Incoming>, most: usize) -> Result<Bytes, S3Error> {
         whole(answer.into_body(), most, self.patience()).await
-    }
-
-    /// The server has sent nothing for too long.
-    pub(crate) fn late(&self) -> S3Error {
-        late(self.patience())
     }
 
     fn request(&self, ask: &Ask<'_>) -> Result<Request<Outgoing>, S3Error> {

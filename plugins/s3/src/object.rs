@@ -15,6 +15,7 @@ use crate::client::{Ask, Client, Tries};
 use crate::error::S3Error;
 use crate::extras::Extras;
 use crate::listing::{Listed, seconds};
+use crate::patience::late;
 use crate::texts;
 use crate::work::runtime;
 
@@ -228,7 +229,8 @@ impl Work {
     ) -> Result<(), S3Error> {
         let mut body = answer.into_body();
         loop {
-            let frame = timeout(self.client.patience(), body.frame()).await.map_err(|_| self.client.late())?;
+            let frame =
+                timeout(self.client.patience(), body.frame()).await.map_err(|_| late(self.client.patience()))?;
             let Some(frame) = frame else {
                 return if *got == size { Ok(()) } else { Err(S3Error::Short { got: *got, wanted: size }) };
             };

@@ -75,7 +75,7 @@ fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do()
 }
 
 #[test]
-fn a_depth_that_makes_nothing_faster_is_halved_and_tried_again_now_and_then() {
+fn a_depth_that_does_not_pay_is_given_up_and_tried_again_now_and_then() {
     let mut depth = Depth::new(LookupDepth::Adaptive);
     depth.change(2);
     let depths: Vec<_> = (0..1000).map(|second| considered(&mut depth, second..second + 1, 500, LATE, 4)).collect();
