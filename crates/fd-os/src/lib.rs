@@ -1,5 +1,5 @@
 //! The few system calls that need `unsafe`, each behind a safe function, and programs and threads
-//! that run for a job. No policy.
+//! that run for a job. No policy, but how many calls are made at a time.
 //!
 //! - `regex`: POSIX regular expressions of the C library, and what one costs before it is compiled;
 //! - `error_text`, `resolver`: the words of error numbers; this is the only place that asks for
@@ -9,11 +9,13 @@
 //! - `process`: programs in process groups of their own, which end when nobody wants them any more;
 //! - `threads`: threads that hang in the kernel and are left behind; `sync`: what they are made of;
 //! - `lock`: a lock that a panic leaves usable;
-//! - `page_cache`, `priority`, `low_water`, `waiting`, `daemonize`, `clock_state`: the kernel.
+//! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
+//! - `page_cache`, `priority`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod clock_state;
 pub mod daemonize;
+pub mod depth;
 mod error_text;
 pub mod local_time;
 pub mod locale;

@@ -149,7 +149,7 @@ impl Round<'_> {
         let directories = &mut self.state.directories;
         let run = RunOfFiles::make(records, self.plan, directories, by, self.cancel);
         let Some(mut run) = run else { return false };
-        let (files, made) = run.count();
+        let (files, made, taken) = run.count();
         let mut left = Vec::new();
         while let Some(object) = run.next() {
             // What was made before a cancel counts, and nothing more is made.
@@ -161,7 +161,7 @@ impl Round<'_> {
             }
         }
         leave(left);
-        self.making.pace.had_run(files, made);
+        self.making.pace.had_run(files, made, taken);
         true
     }
 

@@ -7,6 +7,7 @@
 
 use std::time::{Duration, Instant};
 
+use fd_os::depth::Taken;
 use fd_os::waiting::{Scheduled, scheduled, time_worked, times_waited};
 
 use crate::exchange::idle::{self, Idle};
@@ -19,6 +20,8 @@ const SAMPLE: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct Meter {
     begun: Instant,
+    /// Steps of work since.
+    steps: u32,
     /// What was idle before.
     idle: Idle,
     /// The processor's time before.
@@ -34,6 +37,7 @@ impl Meter {
     pub(crate) fn new() -> Self {
         Self {
             begun: Instant::now(),
+            steps: 0,
             idle: idle::total(),
             busy: time_worked(),
             waits: times_waited(),
@@ -44,6 +48,7 @@ impl Meter {
     /// To be called between two steps of work. Tells the job from time to time, and has it start
     /// workers.
     pub(crate) fn step(&mut self, job: &Job) {
+        self.steps += 1;
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.begun);
         if passed < SAMPLE || !job.workers.depth.may_grow() {
@@ -60,7 +65,8 @@ impl Meter {
             let for_storage = waits.saturating_sub(self.idle.times.saturating_sub(before.idle.times));
             waited = for_those(self.scheduled, before.scheduled, waited, waits, for_storage);
         }
-        if job.workers.depth.report(worked, waited, job.exchange.workers()) {
+        let taken = Taken { calls: before.steps, waited, worked };
+        if job.workers.depth.report(taken, job.exchange.workers()) {
             job.more_workers();
         }
     }

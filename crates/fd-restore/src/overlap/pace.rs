@@ -1,19 +1,18 @@
-//! How many files are made at a time.
+//! How many files are made at a time, as [`fd_os::depth`] decides.
 //!
-//! Where nothing waits that is one, and no thread is started. What is measured is the time in which
-//! the job's thread neither works nor waits for a processor while it makes files: the time that the
-//! storage takes.
+//! Where nothing waits that is one, and no thread is started. What is measured then is the time in
+//! which the job's thread neither works nor waits for a processor while it makes files: the time
+//! that the storage takes.
 
 use std::time::{Duration, Instant};
 
+use fd_os::depth::{Bounds, Depth, Taken, processors};
 use fd_os::waiting::{scheduled, time_worked};
 
 use crate::plan::WritingDepth;
 
 /// The most files at a time, if the settings don't say.
 const MOST: usize = 64;
-/// How many are tried first.
-const FIRST: usize = 8;
 /// Files in a run, for each that is made at a time. There are so many because a kernel makes one
 /// file at a time in a directory, so a run should have many directories.
 const RUN: usize = 32;
@@ -26,13 +25,9 @@ const STRETCH: u32 = 32;
 const SHORT_STRETCH: u32 = 4;
 /// this long, it is decided whether the storage answers late.
 const LONG: Duration = Duration::from_millis(50);
-/// It does if a file waits this long,
+/// It does if a file waits this long.
 const LATE: Duration = Duration::from_micros(300);
-/// and this many times as long as the thread works.
-const TIMES: u32 = 2;
 
-/// After so many files of runs it is measured again.
-const DOUBT: u32 = 8192;
 /// So many files are made one after the other where most names of a run existed already; more, if
 /// that comes again.
 const REST: u32 = 256;
@@ -41,15 +36,10 @@ const LONGEST_REST: u32 = 8192;
 
 /// The number of files at a time, as it changes.
 pub(crate) struct Pace {
-    /// It never changes.
-    is_fixed: bool,
-    depth: usize,
-    is_overlapping: bool,
+    depth: Depth,
     stretch: Stretch,
     /// The last stretch seems to have waited for the storage.
     is_suspicious: bool,
-    /// Files of runs since the last measurement.
-    unmeasured: u32,
     /// Files that are still made one after the other without a measurement.
     rest: u32,
     next_rest: u32,
@@ -69,57 +59,41 @@ struct Stretch {
 
 impl Pace {
     pub(crate) fn new(depth: WritingDepth) -> Self {
-        let fixed = match depth {
-            WritingDepth::Adaptive => None,
-            WritingDepth::Fixed(depth) => Some(usize::from(depth.get())),
+        let (least, most) = match depth {
+            WritingDepth::Adaptive => (1, MOST),
+            WritingDepth::Fixed(depth) => (depth.get().into(), depth.get().into()),
         };
-        Self {
-            is_fixed: fixed.is_some(),
-            depth: fixed.unwrap_or(FIRST),
-            is_overlapping: fixed.is_some_and(|depth| depth > 1),
-            stretch: Stretch::default(),
-            is_suspicious: false,
-            unmeasured: 0,
-            rest: 0,
-            next_rest: REST,
-        }
+        // Where the job's thread works all the time, others would only be in its way.
+        let bounds = Bounds { least, working: processors(), most, worth: LATE, worth_of_work: Duration::MAX };
+        let stretch = Stretch::default();
+        Self { depth: Depth::new(bounds), stretch, is_suspicious: false, rest: 0, next_rest: REST }
     }
 
     /// Whether files are made at the same time.
     pub(crate) const fn is_overlapping(&self) -> bool {
-        self.is_overlapping
+        self.depth.get() > 1 && self.rest == 0
     }
 
     /// How many files a run may have, and how many of them are made at a time.
     pub(crate) const fn run(&self) -> (usize, usize) {
-        (longest_run(self.depth), self.depth)
+        let depth = self.depth.get();
+        (longest_run(depth), depth)
     }
 
-    /// A run had so many files, of which so many were made.
-    pub(crate) fn had_run(&mut self, files: usize, made: usize) {
-        if self.is_fixed {
-            return;
-        }
-        if made < files / 2 {
-            self.is_overlapping = false;
+    /// A run had so many files, of which so many were made; making them took this.
+    pub(crate) fn had_run(&mut self, files: usize, made: usize, taken: Taken) {
+        if made < files / 2 && !self.depth.bounds().is_fixed() {
             self.rest = self.next_rest;
             self.next_rest = self.next_rest.saturating_mul(2).min(LONGEST_REST);
             return;
         }
         self.next_rest = REST;
-        if files >= self.depth {
-            self.depth = self.depth.saturating_mul(2).min(MOST);
-        }
-        self.unmeasured = self.unmeasured.saturating_add(u32::try_from(files).unwrap_or(u32::MAX));
-        if self.unmeasured >= DOUBT {
-            self.is_overlapping = false;
-            self.begin_stretch(true);
-        }
+        self.depth.took(taken, files >= self.depth.get(), Instant::now());
     }
 
     /// A record is about to be restored; `None` if that is not measured.
     pub(crate) fn begin(&self) -> Option<Instant> {
-        (!self.is_fixed && !self.is_overlapping).then(Instant::now)
+        (!self.depth.bounds().is_fixed() && !self.is_overlapping()).then(Instant::now)
     }
 
     /// It was restored; `is_file`: it was the first one of a file.
@@ -130,26 +104,19 @@ impl Pace {
             return;
         }
         if self.stretch.worked.is_none() {
-            self.begin_stretch(self.is_suspicious);
+            self.stretch = Stretch::new(self.is_suspicious);
             return;
         }
         self.stretch.spent += begun.elapsed();
         self.stretch.files += u32::from(is_file);
         let Stretch { files, spent, .. } = self.stretch;
         if files >= STRETCH || (files >= SHORT_STRETCH && spent >= LONG) {
-            let waits = self.stretch.waits();
-            if waits && self.is_suspicious {
-                self.is_overlapping = true;
-                self.unmeasured = 0;
-            }
-            self.begin_stretch(waits);
+            let taken = self.stretch.taken();
+            // One that has waited is looked at more closely.
+            let is_sure = self.is_suspicious && self.depth.begin(taken);
+            self.is_suspicious = !is_sure && taken.waited >= taken.worked;
+            self.stretch = Stretch::new(self.is_suspicious);
         }
-    }
-
-    fn begin_stretch(&mut self, is_suspicious: bool) {
-        self.is_suspicious = is_suspicious;
-        let queued = if is_suspicious { scheduled().map(|counted| counted.delayed) } else { None };
-        self.stretch = Stretch { files: 0, spent: Duration::ZERO, worked: Some(time_worked()), queued };
     }
 }
 
@@ -159,8 +126,13 @@ const fn longest_run(depth: usize) -> usize {
 }
 
 impl Stretch {
-    /// Whether its files have mostly waited for the storage.
-    fn waits(&self) -> bool {
+    fn new(is_suspicious: bool) -> Self {
+        let queued = if is_suspicious { scheduled().map(|counted| counted.delayed) } else { None };
+        Self { files: 0, spent: Duration::ZERO, worked: Some(time_worked()), queued }
+    }
+
+    /// What its files have taken.
+    fn taken(&self) -> Taken {
         let worked = time_worked().saturating_sub(self.worked.unwrap_or_default());
         let mut waited = self.spent.saturating_sub(worked);
         if let Some(before) = self.queued
@@ -168,7 +140,7 @@ impl Stretch {
         {
             waited = waited.saturating_sub(now.delayed.saturating_sub(before));
         }
-        waited >= LATE * self.files && waited >= worked * TIMES
+        Taken { calls: self.files, waited, worked }
     }
 }
 
@@ -178,6 +150,8 @@ mod tests {
 
     use super::*;
 
+    const SLOW: Duration = Duration::from_millis(20);
+
     /// Files that take so long each, without work.
     fn files(pace: &mut Pace, count: u32, each: Duration) {
         for _ in 0..count {
@@ -186,48 +160,43 @@ mod tests {
         }
     }
 
+    /// A full run of files that wait so long each.
+    fn run(pace: &mut Pace, each: Duration) {
+        let (files, _) = pace.run();
+        let calls = u32::try_from(files).unwrap();
+        pace.had_run(files, files, Taken { calls, waited: each * calls, worked: Duration::ZERO });
+    }
+
     #[test]
     fn files_overlap_after_two_stretches_that_wait_and_not_where_nothing_waits() {
         let mut pace = Pace::new(WritingDepth::Adaptive);
         files(&mut pace, 10_000, Duration::ZERO);
         assert!(!pace.is_overlapping());
-        let late = Duration::from_millis(20);
         let mut count = 0;
         while !pace.is_overlapping() && count < 1000 {
-            files(&mut pace, 1, late);
+            files(&mut pace, 1, SLOW);
             count += 1;
         }
         assert!((SHORT_STRETCH..=2 * STRETCH).contains(&count), "{count}");
-        assert_eq!(pace.run(), (FIRST * RUN, FIRST));
-        // Full runs make it deeper; then it is measured again.
-        pace.had_run(FIRST * RUN, FIRST * RUN);
-        assert_eq!(pace.run().1, 2 * FIRST);
-        let mut runs = 0;
-        while pace.is_overlapping() {
-            pace.had_run(LONGEST_RUN, LONGEST_RUN);
-            runs += 1;
-        }
-        assert_eq!((pace.run().1, runs), (MOST, 4));
-        files(&mut pace, SHORT_STRETCH, late);
-        assert!(pace.is_overlapping());
-        pace.unmeasured = DOUBT;
-        pace.had_run(1, 1);
-        files(&mut pace, 1000, Duration::ZERO);
+        // Full runs make it deeper, as long as files wait.
+        (0..6).for_each(|_| run(&mut pace, SLOW));
+        assert_eq!(pace.run(), (LONGEST_RUN, MOST));
+        (0..40).for_each(|_| run(&mut pace, Duration::ZERO));
         assert!(!pace.is_overlapping());
     }
 
     #[test]
     fn where_names_exist_files_are_made_one_after_the_other_for_a_while() {
         let mut pace = Pace::new(WritingDepth::Adaptive);
-        let late = Duration::from_millis(20);
+        while !pace.is_overlapping() {
+            files(&mut pace, 1, SLOW);
+        }
         for rest in [REST, 2 * REST, 4 * REST] {
-            while !pace.is_overlapping() {
-                files(&mut pace, 1, late);
-            }
-            pace.had_run(32, 3);
+            pace.had_run(32, 3, Taken::default());
+            files(&mut pace, rest - 1, SLOW);
             assert!(!pace.is_overlapping());
-            files(&mut pace, rest, late);
-            assert!(!pace.is_overlapping());
+            files(&mut pace, 1, SLOW);
+            assert!(pace.is_overlapping());
         }
     }
 
@@ -235,8 +204,8 @@ mod tests {
     fn a_fixed_depth_stays() {
         for depth in [1, 8, 256] {
             let mut pace = Pace::new(WritingDepth::Fixed(NonZeroU16::new(depth).unwrap()));
-            files(&mut pace, 100, Duration::from_millis(20));
-            pace.had_run(100, 0);
+            files(&mut pace, 100, SLOW);
+            pace.had_run(100, 0, Taken::default());
             assert_eq!(pace.is_overlapping(), depth > 1);
             assert_eq!(pace.run(), (longest_run(usize::from(depth)), usize::from(depth)));
         }

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::thread::Builder;
 
 use fd_messages::CancelToken;
+use fd_os::depth::Taken;
 use nix::errno::Errno;
 use nix::fcntl::AtFlags;
 use nix::sys::stat::{FileStat, fstatat};
@@ -27,6 +28,7 @@ pub(crate) struct RunOfFiles {
     objects: VecDeque<Planned>,
     files: usize,
     made: usize,
+    taken: Taken,
 }
 
 impl RunOfFiles {
@@ -54,7 +56,8 @@ impl RunOfFiles {
         if files == 0 {
             return None;
         }
-        let mut answers = writers.carry_out(tasks, depth, cancel).into_iter();
+        let (answers, taken) = writers.carry_out(tasks, depth, cancel);
+        let mut answers = answers.into_iter();
         let mut made = 0;
         for object in &mut objects {
             if let Planned::File { answer, .. } = object {
@@ -62,12 +65,12 @@ impl RunOfFiles {
                 made += usize::from(matches!(answer, Answer::Made(_)));
             }
         }
-        Some(Self { objects, files, made })
+        Some(Self { objects, files, made, taken })
     }
 
-    /// How many files it had, and how many of them were made.
-    pub(crate) const fn count(&self) -> (usize, usize) {
-        (self.files, self.made)
+    /// How many files it had, how many of them were made, and what that has taken.
+    pub(crate) const fn count(&self) -> (usize, usize, Taken) {
+        (self.files, self.made, self.taken)
     }
 
     /// The next object.

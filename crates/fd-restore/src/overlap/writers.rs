@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use fd_messages::CancelToken;
 use fd_metadata::UsualOwner;
+use fd_os::depth::Taken;
 use fd_os::sync::Instant;
 use fd_os::threads::{GLANCE, Thread, start_helper};
 
@@ -23,8 +24,8 @@ pub(crate) struct Writers {
     orders: Option<Sender<(usize, Task)>>,
     /// The other end, to take back what no thread has begun.
     waiting: Receiver<(usize, Task)>,
-    answer: Sender<(usize, Answer)>,
-    answers: Receiver<(usize, Answer)>,
+    answer: Sender<(usize, Answer, Taken)>,
+    answers: Receiver<(usize, Answer, Taken)>,
     threads: Vec<Thread<()>>,
     /// A thread hangs in a call, and nobody waits for it any more.
     is_given_up: bool,
@@ -37,15 +38,17 @@ impl Writers {
         Self { orders: Some(orders), waiting, answer, answers, threads: Vec::new(), is_given_up: false }
     }
 
-    /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order.
+    /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order,
+    /// and what the tasks have taken.
     ///
     /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes
     /// no longer than a second.
-    pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> Vec<Answer> {
+    pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> (Vec<Answer>, Taken) {
         let mut answers: Vec<Answer> = tasks.iter().map(|_| Answer::NotBegun).collect();
         self.start(depth.min(tasks.len()));
+        let mut taken = Taken::default();
         if self.is_given_up || self.threads.is_empty() {
-            return answers;
+            return (answers, taken);
         }
         let mut open = 0_usize;
         let mut orders: Vec<(usize, Task)> = tasks.into_iter().enumerate().collect();
@@ -58,8 +61,9 @@ impl Writers {
         let mut cancelled_at = None;
         while open > 0 {
             match self.answers.recv_timeout(GLANCE) {
-                Ok((number, answer)) => {
+                Ok((number, answer, one)) => {
                     open -= 1;
+                    taken.add(one);
                     if let Some(place) = answers.get_mut(number) {
                         *place = answer;
                     }
@@ -76,7 +80,7 @@ impl Writers {
                 }
             }
         }
-        answers
+        (answers, taken)
     }
 
     /// Whether a thread hangs, so that nothing more is to be called that may hang, too.
@@ -115,11 +119,11 @@ impl Drop for Writers {
     }
 }
 
-fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer)>) {
+fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer, Taken)>) {
     let mut usual = UsualOwner::default();
     for (number, task) in orders {
-        let answer = task.carry_out(&mut usual);
-        if answers.send((number, answer)).is_err() {
+        let (answer, taken) = Taken::measure(|| task.carry_out(&mut usual));
+        if answers.send((number, answer, taken)).is_err() {
             return;
         }
     }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use fd_os::depth::Taken;
 use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::calls::Name;
-use super::depth::Taken;
 use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
 use crate::directory::{Leaf, Loan, Rest, first_name};
 use crate::scan::Known;

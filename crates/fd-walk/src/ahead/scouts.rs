@@ -10,9 +10,9 @@ use rustix::io::Errno;
 
 use super::agenda::{Agenda, Opened, Opening, Outcome, Reply, Task, Work};
 use super::calls::{Buffer, Calls};
-use super::depth::Taken;
 use super::folder::{Answer, FolderId};
 use crate::settings::WalkEnd;
+use fd_os::depth::Taken;
 use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
 use fd_os::threads::{GLANCE, Thread, start_helper};
 

@@ -113,7 +113,7 @@ fn check(top: &Path, fate: Fate) {
         let tasks = tasks(&directory, run, 1 + pick(4));
         let carried = catch_unwind(AssertUnwindSafe(|| writers.carry_out(tasks, 1 + pick(3), &cancel)));
         match carried {
-            Ok(answers) => compare(top, &directory, run, &answers, (fate, writers.is_given_up())),
+            Ok((answers, _)) => compare(top, &directory, run, &answers, (fate, writers.is_given_up())),
             Err(_panic) => {
                 assert_eq!(fate, Fate::Panic);
                 panicked = true;

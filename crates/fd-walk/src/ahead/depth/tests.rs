@@ -1,10 +1,11 @@
-//! When the depth grows and shrinks.
+//! When lookups are made ahead, and how many one thread takes.
 
 use std::num::NonZeroU16;
-use std::ops::Range;
 use std::thread::sleep;
 
 use super::*;
+
+const LATE: Duration = Duration::from_millis(1);
 
 /// The depth after so many lookups on the walk's own thread.
 fn after(depth: &mut Depth, lookups: usize, look: impl Fn()) -> usize {
@@ -34,7 +35,7 @@ fn the_depth_stays_at_one_while_lookups_only_compute() {
 #[test]
 fn lookups_that_wait_are_noticed_soon() {
     let mut depth = Depth::new(LookupDepth::Adaptive);
-    assert_eq!(after(&mut depth, 20, || sleep(LATE)), FIRST_OF_LATE);
+    assert!(after(&mut depth, 20, || sleep(LATE)) > 1);
     // Also after many that did not wait.
     let mut depth = Depth::new(LookupDepth::Adaptive);
     assert_eq!(after(&mut depth, 100_000, || ()), 1);
@@ -46,44 +47,39 @@ fn a_depth_of_the_settings_stays() {
     let setting = LookupDepth::Fixed(NonZeroU16::MIN);
     assert_eq!(after(&mut Depth::new(setting), 50, || sleep(LATE)), 1);
     let mut depth = Depth::new(LookupDepth::Fixed(NonZeroU16::new(300).unwrap()));
-    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { calls: 9, waited: LATE, ..Taken::default() })));
+    assert!(!(0..1000).any(|_| depth.used(LATE, || Taken { calls: 9, waited: LATE * 9, ..Taken::default() })));
     assert_eq!(depth.get(), 300);
 }
 
-/// The depth after considerations in these seconds, in each of which the walk waits so long. At
-/// most so many lookups do not wait for each other.
-fn considered(depth: &mut Depth, seconds: Range<u64>, walk_waited: u64, each_waited: Duration, most: usize) -> usize {
-    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
-    for second in seconds {
-        depth.used = Taken { calls: 1000, waited: Duration::from_millis(walk_waited), ..Taken::default() };
-        let waited = each_waited * 1000 * u32::try_from(depth.get().div_ceil(most)).unwrap();
-        depth.consider(*BEGUN + Duration::from_secs(second), Taken { calls: 1000, waited, ..Taken::default() });
+/// Looks up some names on the walk's own thread, late, so that others are looked up ahead.
+fn begun() -> Depth {
+    let mut depth = Depth::new(LookupDepth::Adaptive);
+    assert!(after(&mut depth, 20, || sleep(LATE)) > 1);
+    depth
+}
+
+/// The depth after considerations, a second after each other, in each of which the walk waits so
+/// long for 1,000 lookups that take `ahead`.
+fn considered(depth: &mut Depth, begun: Instant, walk_waited: u64, ahead: Taken) -> usize {
+    for second in 0..40 {
+        depth.waited = Duration::from_millis(walk_waited);
+        depth.consider(begun + Duration::from_secs(second), ahead);
     }
     depth.get()
 }
 
 #[test]
 fn the_depth_grows_while_the_walk_waits_and_shrinks_where_lookups_no_longer_do() {
-    let mut depth = Depth::new(LookupDepth::Adaptive);
-    depth.change(2);
-    assert_eq!(considered(&mut depth, 0..20, 500, LATE, MOST), MOST);
-    // The walk has its answers in time: that is enough.
-    assert_eq!(considered(&mut depth, 20..40, 50, LATE, MOST), MOST);
-    assert_eq!(considered(&mut depth, 40..80, 500, Duration::from_micros(1), MOST), 1);
-    depth.change(8);
-    assert_eq!(considered(&mut depth, 80..100, 50, LATE, MOST), 8);
-}
-
-#[test]
-fn a_depth_that_does_not_pay_is_given_up_and_tried_again_now_and_then() {
-    let mut depth = Depth::new(LookupDepth::Adaptive);
-    depth.change(2);
-    let depths: Vec<_> = (0..1000).map(|second| considered(&mut depth, second..second + 1, 500, LATE, 4)).collect();
-    let tried = depths.iter().filter(|depth| **depth == 8).count();
-    assert!((2..50).contains(&tried), "{tried} times");
-    assert_eq!((depths.last(), depths.iter().max()), (Some(&4), Some(&8)));
-    // What makes it faster later is found.
-    assert_eq!(considered(&mut depth, 1000..3000, 500, LATE, MOST), MOST);
+    let late = Taken { calls: 1000, waited: LATE * 1000, ..Taken::default() };
+    let mut depth = begun();
+    let first = depth.get();
+    assert_eq!(considered(&mut depth, Instant::now(), 50, late), first, "the walk has its answers in time");
+    let now = Instant::now() + Duration::from_secs(100);
+    assert!(considered(&mut depth, now, 500, late) >= MOST / 2);
+    let quick = Taken { waited: LATE, ..late };
+    assert_eq!(considered(&mut depth, now + Duration::from_secs(100), 500, quick), 1);
+    assert_eq!(after(&mut depth, PAUSE as usize, || ()), 1);
+    assert!(after(&mut depth, 20, || sleep(LATE)) > 1, "and they are watched again");
 }
 
 #[test]
@@ -101,13 +97,12 @@ fn one_long_wait_among_many_lookups_counts_for_all_of_them() {
         depth.get() > 1
     });
     assert!(grows);
-    depth.change(8);
+    let first = depth.get();
     for second in 0..40 {
         let waited = if second % 4 == 0 { LATE * 4 } else { Duration::ZERO };
-        depth.used = Taken { calls: 25, ..Taken::default() };
         depth.consider(Instant::now() + Duration::from_secs(second), Taken { calls: 25, waited, ..Taken::default() });
     }
-    assert_eq!(depth.get(), 8, "it stays: 40 µs in the mean");
+    assert_eq!(depth.get(), first, "it stays: 40 µs in the mean");
 }
 
 #[test]
@@ -115,7 +110,6 @@ fn a_thread_takes_more_lookups_where_they_are_short() {
     for setting in [LookupDepth::Adaptive, LookupDepth::Fixed(NonZeroU16::new(2).unwrap())] {
         let turn = |micros: u64| {
             let mut depth = Depth::new(setting);
-            depth.change(2);
             let waited = Duration::from_micros(100 * micros);
             let changed = depth.consider(Instant::now(), Taken { calls: 100, waited, ..Taken::default() });
             assert_eq!(changed, depth.turn() != 1);
@@ -127,17 +121,9 @@ fn a_thread_takes_more_lookups_where_they_are_short() {
 
 #[test]
 fn lookups_that_work_long_get_one_thread_for_each_processor() {
+    let mut depth = begun();
     let working = Taken { calls: 1000, worked: WORTH_OF_WORK * 1000, ..Taken::default() };
-    assert_eq!(working.pays(WORTH, WORTH_OF_WORK), *PROCESSORS);
+    assert_eq!(considered(&mut depth, Instant::now(), 500, working), processors().min(MOST));
     let cached = Taken { worked: WORTH_OF_WORK * 500, ..working };
-    assert_eq!(cached.pays(WORTH, WORTH_OF_WORK), 1);
-    let waiting = Taken { waited: WORTH * 1000, ..working };
-    assert_eq!(waiting.pays(WORTH, WORTH_OF_WORK), MOST);
-    let mut depth = Depth::new(LookupDepth::Adaptive);
-    depth.change(2);
-    for second in 0..20 {
-        depth.used = Taken { calls: 1000, waited: Duration::from_millis(500), ..Taken::default() };
-        depth.consider(Instant::now() + Duration::from_secs(second), working);
-    }
-    assert_eq!(depth.get(), *PROCESSORS);
+    assert_eq!(considered(&mut depth, Instant::now() + Duration::from_secs(100), 500, cached), 1);
 }
