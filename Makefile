@@ -31,7 +31,8 @@ TARGETS ?=
 # names, and locale changes the locale: there are no /etc/hosts and no locales. daemon starts as Debian configures it,
 # on a host whose own name has no address. connections makes networks with iproute2 and reads hosts.allow. house_rules
 # asks git. What needs the kernel or the stock daemons only is the same on any host.
-FRESH_TESTS := -p bed -p fd-os -p fd-transport
+# They are built as the demo is.
+FRESH_TESTS := --release -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
@@ -298,6 +299,7 @@ pages-test: deb ## Walk the commands of migrating, install and monitoring.md as 
 # Which Director and Storage Daemon: of one release of Debian, or DIRECTOR+STORAGE.
 COMPAT_PAIRS ?= bookworm trixie bookworm+trixie trixie+bookworm
 compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
+	$(BUILD) -q
 	@scripts/compat-test $(COMPAT_PAIRS)
 
 support: ## Put what the tests have shown on this machine into docs/support.md

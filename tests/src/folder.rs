@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use nix::mount::{MntFlags, umount2};
+
 use crate::error::{BedError, Result};
 
 /// A new folder below the temporary directory, readable by its owner only. Dropping it removes it
@@ -50,9 +52,21 @@ impl Folder {
     }
 }
 
+impl Folder {
+    /// What a test has mounted and unmounts after this.
+    fn unmount(&self) {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let points = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);
+        for point in points.filter(|point| point.starts_with(&self.path)) {
+            let _ = umount2(point, MntFlags::MNT_DETACH);
+        }
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         if env::var_os("BED_KEEP").is_none_or(|value| value != "1") {
+            self.unmount();
             // What can't be removed now (say, an immutable file left by a test) must not hide the
             // test's own result.
             let _ = fs::remove_dir_all(&self.path);
