@@ -158,24 +158,28 @@ fn mtime_only_holds_in_accurate_jobs_unless_the_letters_say_else() -> Result<()>
     fs::write(source.join("f"), "x").unwrap();
     let lines = ["Signature = MD5", "Mtime Only = yes"];
     options.file_sets = vec![
+        // The Director sends digests only if the job's own FileSet compares them.
+        FileSet::new("Content", &[&lines[..], &["Accurate = so5"]].concat(), &[&source]),
         FileSet::new("Mtime", &lines, &[&source]),
         FileSet::new("Letters", &[&lines[..], &["Accurate = mcs"]].concat(), &[&source]),
     ];
     options.clients[0].job = vec!["Accurate = yes".to_owned()];
     let bed = Bed::start(options)?;
-    let sets = ["fileset=Mtime", "fileset=Letters"];
+    let sets = ["fileset=Mtime", "fileset=Letters", "fileset=Content"];
     for set in sets {
         bed.backup("test", &format!("level=Full {set}"))?.must_be_good()?;
     }
     fs::set_permissions(source.join("f"), fs::Permissions::from_mode(0o600)).unwrap();
     let is_stock = Fd::under_test()? == Fd::Stock;
-    for (set, saved) in sets.into_iter().zip([is_stock, true]) {
+    for (set, saved) in sets.into_iter().zip([is_stock, true, false]) {
         let job = bed.backup("test", &format!("level=Incremental {set}"))?;
         assert_eq!(job.row.files, u64::from(saved), "{set}: {}", job.log);
     }
     fs::write(source.join("f"), "y").unwrap();
     fs::File::open(source.join("f")).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
     assert_eq!(bed.backup("test", "level=Incremental fileset=Mtime")?.row.files, 1);
+    // With `o`, the stock daemon compares no data while the size is the same.
+    assert_eq!(bed.backup("test", "level=Incremental fileset=Content")?.row.files, u64::from(!is_stock));
     Ok(())
 }
 

@@ -184,9 +184,13 @@ impl AccurateList {
         let differs = dangles || unseen || criteria::differs(letters, &known.stat, candidate.stat, times);
         let verifiable = candidate.accepted && wants_checksum && has_digest;
         let carries_data = candidate.stat.size > 0 && !known.is_link;
+        // With `o`, equal attributes stand for equal data. They don't if the change time is another
+        // and no letter compares that: the data is compared then, as without `o`.
+        let confirms = criteria::wants_confirmation(letters);
+        let is_certain = confirms && candidate.stat.ctime == known.stat.ctime;
         state.list.note_inode(id, candidate.stat.ino);
-        let on_equal_data = match (differs, verifiable, criteria::wants_confirmation(letters)) {
-            (false, true, false) => OnEqualData::Skip,
+        let on_equal_data = match (differs, verifiable, confirms) {
+            (false, true, _) if !is_certain => OnEqualData::Skip,
             // A record of attributes only adds to the record of an earlier job. Where there is no
             // data, and in a Full job on a base, the Director restores it without that one. A
             // resumed job has sent part of it itself.

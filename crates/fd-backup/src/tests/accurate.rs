@@ -220,6 +220,30 @@ fn a_link_that_leads_elsewhere_is_sent_where_digests_are_compared() {
     }
 }
 
+/// With `o` the attributes decide whether data is compared, and none that a letter here names shows
+/// that it is another.
+#[test]
+fn with_the_letter_o_data_is_compared_if_the_change_time_is_another() {
+    for letters in ["MCso5:", "mMCso5:", "MCpugsmo5:"] {
+        let mut accurate = Accurate::new(letters, CHANGES, 4);
+        for name in ["d/same", "d/touched", "d/altered"] {
+            accurate.bed.file(name, HELLO);
+        }
+        let stat = stat_of(&accurate.bed.path("d/altered"));
+        let mtime = if letters.contains("mo5") { stat.mtime } else { stat.mtime - 9 };
+        let earlier = Stat { ctime: stat.ctime - 9, mtime, ..stat };
+        let other = "AAAAAAAAAAAAAAAAAAAAAA";
+        accurate.list("d/same", other);
+        accurate.list_as("d/touched", earlier, HELLO_DIGEST, 0);
+        accurate.list_as("d/altered", earlier, other, 0);
+        accurate.list("d/", "");
+        accurate.list("", "");
+        let (bed, outcome) = accurate.run();
+        assert_eq!(saved(&bed, &outcome), [("d/altered".to_owned(), 3)], "{letters}");
+        assert_eq!(outcome.streams(&bed.name("d/altered")), [1, 2, 3], "{letters}");
+    }
+}
+
 /// Encrypted data has no addresses, so its digest is that of all of it.
 #[test]
 fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() {
