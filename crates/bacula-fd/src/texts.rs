@@ -16,6 +16,7 @@ use fd_session::authenticate::AuthError;
 use fd_session::command::{MetricFormat, NamedSnapshot, SetDebug};
 use fd_session::storage::StorageError;
 use fd_session::texts::Quote;
+use nix::sys::signal::Signal;
 
 /// What `bfdjson -?` and every mistake print on standard error.
 pub(crate) const JSON_USAGE: &str = concat!(
@@ -380,6 +381,11 @@ pub(crate) fn took_too_long(limit: Duration) -> String {
 /// Why a heavy expression can't be compiled or matched: its process is missing.
 pub(crate) fn no_guest(program: &Path, error: &str) -> String {
     format!("The process for it, {}, can't be started: {error}", program.display())
+}
+
+/// The same: its process was ended from outside.
+pub(crate) fn guest_was_ended(signal: Signal) -> String {
+    format!("The process for it was ended by {signal}, from outside or because the host has no memory left")
 }
 
 /// How a running backup spends its time, in the status, on demand. The stock daemon has no such

@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::CommandExt as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{ChildStdin, Stdio};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -102,6 +102,9 @@ enum Failure {
     Late,
     /// It died.
     Gone(io::Error),
+    /// The kernel, for want of memory, or an operator has ended it, by this signal. That says
+    /// nothing of the expression.
+    Ended(Signal),
     /// It could not be started.
     NotStarted(io::Error),
 }
@@ -155,6 +158,7 @@ impl Matcher {
                     Failure::Unwanted => RegexError::too_big().to_string(),
                     Failure::Late => texts::took_too_long(COMPILE_LIMIT),
                     Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
+                    Failure::Ended(signal) => texts::guest_was_ended(signal),
                     Failure::Gone(error) => {
                         tracing::warn!(%error, "the process that compiles expressions failed on one");
                         RegexError::too_big().to_string()
@@ -215,9 +219,10 @@ impl Expression {
                     let why = match failure {
                         Failure::Unwanted => return None,
                         Failure::Late => texts::took_too_long(MATCH_LIMIT),
-                        Failure::Refused(_) | Failure::Gone(_) if !is_last => continue,
+                        Failure::Refused(_) | Failure::Gone(_) | Failure::Ended(_) if !is_last => continue,
                         Failure::Refused(words) => words,
                         Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
+                        Failure::Ended(signal) => texts::guest_was_ended(signal),
                         Failure::Gone(error) => io_error_text(&error),
                     };
                     return self.fail(text, &why);
@@ -300,8 +305,8 @@ impl Inner {
 /// The process that may die.
 #[derive(Debug)]
 struct Guest {
-    /// Dropped, it is killed.
-    _program: Program,
+    /// Dropped, it is killed. `None` once it has died.
+    program: Option<Program>,
     requests: ChildStdin,
     answers: File,
 }
@@ -314,7 +319,7 @@ impl Guest {
         let (Some(requests), Some(answers)) = (program.take_input(), program.take_output()) else {
             return Err(Failure::NotStarted(io::ErrorKind::BrokenPipe.into()));
         };
-        let mut guest = Self { _program: program, requests, answers: OwnedFd::from(answers).into() };
+        let mut guest = Self { program: Some(program), requests, answers: OwnedFd::from(answers).into() };
         guest.is_ready(wanted)?;
         Ok(guest)
     }
@@ -331,6 +336,30 @@ impl Guest {
     }
 
     fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
+        self.ask_to_compile(pattern, options, wanted).map_err(|failure| self.explained(failure))
+    }
+
+    fn find(
+        &mut self,
+        number: usize,
+        text: &[u8],
+        groups: bool,
+        wanted: IsWanted<'_>,
+    ) -> Result<Option<Captures>, Failure> {
+        self.ask_to_find(number, text, groups, wanted).map_err(|failure| self.explained(failure))
+    }
+
+    /// What its end says of why it is gone.
+    fn explained(&mut self, failure: Failure) -> Failure {
+        let Failure::Gone(error) = failure else { return failure };
+        let status = self.program.take().and_then(Program::end);
+        match status.and_then(|status| Signal::try_from(status.signal()?).ok()) {
+            Some(signal @ (Signal::SIGKILL | Signal::SIGTERM)) => Failure::Ended(signal),
+            _ => Failure::Gone(error),
+        }
+    }
+
+    fn ask_to_compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
         let mut flags = 0;
         if options.ignore_case {
             flags |= IGNORE_CASE;
@@ -347,7 +376,7 @@ impl Guest {
         Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
     }
 
-    fn find(
+    fn ask_to_find(
         &mut self,
         number: usize,
         text: &[u8],

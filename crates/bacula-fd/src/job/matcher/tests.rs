@@ -73,3 +73,21 @@ fn the_operator_gets_the_first_failure() {
     assert_eq!(told, b"REGEX a can't be matched with /x. ERR=It took more than 60 seconds\n");
     assert_eq!(job.take_failure(), None);
 }
+
+/// The kernel ends the largest process of a control group that has no memory left, and an operator
+/// any.
+#[test]
+fn a_guest_that_is_killed_says_nothing_of_its_expression() {
+    let compile = |end: &str| {
+        let mut command = fd_os::process::command("sh");
+        command.args(["-c", end]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut program = Program::start(&mut command, Group::Ends).unwrap();
+        let (requests, answers) = (program.take_input().unwrap(), program.take_output().unwrap());
+        let mut guest = Guest { program: Some(program), requests, answers: OwnedFd::from(answers).into() };
+        guest.compile(b"(.)\\1", RegexOptions::default(), &|| true).unwrap_err()
+    };
+    assert!(matches!(compile("kill -KILL $$"), Failure::Ended(Signal::SIGKILL)));
+    for end in ["kill -SEGV $$", "exit 1"] {
+        assert!(matches!(compile(end), Failure::Gone(_)), "{end}");
+    }
+}
