@@ -68,8 +68,11 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
         helper::set_mode(&folder, name, &waits(action, if name.starts_with('c') { 600 } else { 20 }));
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
-    helper::set_mode(&folder, "lost", &waits("mount", 3));
-    options.director_resources.extend(place::job("lost", "under", "Data", &[]));
+    let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
+    for (name, mode) in [("lost", waits("mount", 3)), ("gone", late)] {
+        helper::set_mode(&folder, name, &mode);
+        options.director_resources.extend(place::job(name, "under", "Data", &[]));
+    }
     let kept = ["Snapshot Retention = 1 hour"];
     options.director_resources.extend(place::job("unnoted", "under", "Data", &kept));
     let mut bed = Bed::start(options)?;
@@ -145,5 +148,13 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     bed.storage().kill()?;
     no_journal(&journal)?;
     assert_eq!(calls_after_support(&folder, "lost"), expected(&["create", "mount", "unmount", "delete"]));
+
+    // The Director dies before the helper has answered.
+    bed.storage().start()?;
+    start(&bed, "gone")?;
+    bed.director().kill()?;
+    fs::write(folder.join("goes-on"), "").unwrap();
+    no_journal(&journal)?;
+    assert_eq!(calls_after_support(&folder, "gone"), expected(&["create", "mount", "unmount", "delete"]));
     Ok(())
 }
