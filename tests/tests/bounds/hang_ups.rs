@@ -5,7 +5,7 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, JobResult, Noise, Relay, Result, set_fixed_times};
+use bed::{Bed, BedOptions, Fd, JobResult, Noise, Relay, Restore, Result, set_fixed_times};
 
 const CLIENTS: [&str; 2] = ["refer", "under"];
 
@@ -145,6 +145,24 @@ fn a_job_goes_on_after_its_connection_has_ended_once() -> Result<()> {
         assert_eq!(stopped[0].0.said, stopped[1].0.said);
         assert_eq!(stopped[0].0.end, stopped[1].0.end, "{setting}");
         assert_eq!(ended[0], ended[1], "{setting}");
+    }
+    Ok(())
+}
+
+/// The stock daemon cuts a restore off, too.
+#[test]
+fn a_restore_is_not_cut_off() -> Result<()> {
+    let stage = Stage::set("hang-up-restore", &[])?;
+    let fd = Fd::under_test()?;
+    for (client, is_stock) in CLIENTS.into_iter().zip([true, fd == Fd::Stock]) {
+        let saved = stage.bed.backup(client, "")?.must_be_good()?;
+        stage.say(client, "hangup=3")?;
+        let to = stage.bed.folder().join(format!("to-{client}"));
+        let restore = Restore { job: saved.row.id, from: client, onto: client, to: &to, replace: "always" };
+        let restored = stage.bed.restore(&restore)?;
+        assert_eq!(restored.row.status, if is_stock { 'I' } else { 'T' }, "{client}: {}", restored.log);
+        let shown = stage.bed.console(&[&format!("setdebug client={client}-fd level=0")])?;
+        assert!(shown.contains(if is_stock { " hangup=0 " } else { " hangup=3 " }), "{client}: {shown}");
     }
     Ok(())
 }
