@@ -43,3 +43,4 @@ pub use manners::courtesy::Courtesy;
 pub use manners::memory::{ListMemory, MemoryBudget, MemoryShare};
 pub use shared::changes::LateIncludes;
 pub use shared::plan::{BackupError, BackupPlan, FrameSink, SinkError};
+pub use texts::change_refused;

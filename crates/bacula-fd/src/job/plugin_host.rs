@@ -156,11 +156,42 @@ impl Host for PluginHost<'_> {
     }
 
     fn change_fileset(&mut self, plugin: &[u8], change: FileSetChange<'_>) -> Status {
+        if self.fileset.is_none() {
+            // Plugins tend to ignore the status, and files would be missing silently.
+            (self.say)(MessageType::Warning, &fd_backup::change_refused(plugin, &change));
+            return Status::Error;
+        }
         let is_regex = matches!(change, FileSetChange::Regex(..));
         self.change(plugin, change).unwrap_or_else(|error| {
             (self.say)(MessageType::Fatal, &error.text());
             // As the stock daemon: the message is all that tells of a bad expression.
             if is_regex { Status::Ok } else { Status::Error }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fd_config::RestoreCommands;
+
+    use super::*;
+    use crate::shared::facts::{DaemonFacts, Orders};
+    use crate::shared::job::{Identity, Job};
+    use crate::shared::known_commands::KnownCommands;
+
+    /// Before the FileSet has come, and when the job is over.
+    #[test]
+    fn what_a_plugin_changes_where_there_is_no_file_set_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let known = Arc::new(KnownCommands::new(folder.path(), 1));
+        let orders = Orders { known, director: b"dir".to_vec(), rule: RestoreCommands::Known };
+        let job = Arc::new(Job::new(Identity::default(), 0));
+        let facts = Facts::new(Arc::new(DaemonFacts::of_a_test()), job, Vec::new(), orders);
+        let (mut said, plugins) = (Vec::new(), JobPlugins::default());
+        let mut say = |kind, text: &[u8]| said.push((kind, String::from_utf8_lossy(text).into_owned()));
+        let mut host = PluginHost::new(&facts, &plugins, &mut say, None);
+        assert_eq!(host.change_fileset(b"x-fd.so", FileSetChange::Include(b"/lost")), Status::Error);
+        let told = "Plugin x-fd.so could not change the FileSet with AddInclude(/lost): ";
+        assert!(matches!(&said[..], [(MessageType::Warning, text)] if text.starts_with(told)), "{said:?}");
     }
 }

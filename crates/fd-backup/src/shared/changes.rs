@@ -47,6 +47,8 @@ struct State {
     commands: VecDeque<(usize, Vec<u8>)>,
     /// The Include that is walked.
     include: usize,
+    /// Nothing is walked any more.
+    is_over: bool,
 }
 
 impl LateChanges {
@@ -73,7 +75,7 @@ impl LateChanges {
             FileSetChange::NewOptions | FileSetChange::NewInclude | FileSetChange::NewPreInclude => b"",
         };
         let bytes = state.bytes.saturating_add(text.len());
-        if state.count >= MOST || bytes > MOST_BYTES {
+        if state.is_over || state.count >= MOST || bytes > MOST_BYTES {
             return Status::Error;
         }
         state.count += 1;
@@ -98,9 +100,12 @@ impl LateChanges {
         Status::Ok
     }
 
-    /// Takes the Includes that are to be walked when the FileSet is through.
+    /// Takes the Includes that are to be walked when the FileSet is through. If there are none,
+    /// what plugins change later, when they are asked about deleted files, would be walked never.
     pub(crate) fn take_includes(&self) -> Option<FileSet> {
-        self.includes.as_ref()?.take()
+        let more = self.includes.as_ref().and_then(|includes| includes.take());
+        self.state.lock().is_over = more.is_none();
+        more
     }
 
     /// Whether a plugin has excluded this path.
@@ -155,6 +160,16 @@ mod tests {
         assert_eq!(changes.take_command(), None);
         changes.begin_include(1);
         assert_eq!((changes.take_command(), changes.take_command()), (Some(b"p:1".to_vec()), None));
+    }
+
+    #[test]
+    fn nothing_is_changed_when_the_walk_is_over() {
+        let changes = LateChanges::default();
+        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p:1")), Status::Ok);
+        assert!(changes.take_includes().is_none());
+        for change in [FileSetChange::NewInclude, FileSetChange::Include(b"/a"), FileSetChange::Plugin(b"p:2")] {
+            assert_eq!(changed(&changes, change), Status::Error, "{change:?}");
+        }
     }
 
     #[test]

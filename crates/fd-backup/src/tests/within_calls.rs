@@ -62,8 +62,8 @@ fn an_include_that_a_plugin_makes_late_is_walked_at_the_end() {
             outcome.records().iter().filter(|record| record.stream == 1).map(Record::name).collect();
         assert_eq!(saved, [&names[..2], &["/f".to_owned()], &names[2..]].concat(), "{call}");
         assert_eq!(outcome.streams(&names[4]).last(), Some(&10), "its own options");
-        let text = "Plugin tp-fd.so could not change the FileSet with AddInclude(/lost): it is not possible any more, \
-                    or no Include was begun for it.\n";
+        let text = "Plugin tp-fd.so could not change the FileSet with AddInclude(/lost): it is not possible at this \
+                    time, or no Include was begun for it.\n";
         assert_eq!(outcome.messages, [(MessageType::Warning, text.to_owned())], "what is refused is said");
     }
 }
