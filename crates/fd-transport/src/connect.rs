@@ -56,8 +56,8 @@ impl Channel {
     /// # Errors
     /// See [`ConnectError`].
     pub fn connect(plan: &ConnectPlan, limits: Limits, watch: &dyn ConnectWatch) -> Result<Self, ConnectError> {
-        let attempt =
-            Attempt { plan, watch, start: Instant::now(), clock: &Instant::now, told_of_silence: Cell::new(false) };
+        let (start, told_of_silence) = (Instant::now(), Cell::new(false));
+        let attempt = Attempt { plan, watch, start, clock: &Instant::now, lookup: resolve, told_of_silence };
         let stream = attempt.run()?;
         Self::over(stream, plan.peer.clone(), limits)
             .map_err(|source| ConnectError::Unreachable { peer: plan.peer.clone(), source })
@@ -99,18 +99,22 @@ fn in_order(found: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     addresses
 }
 
+/// Finds the addresses of a host.
+type Lookup = fn(&str, u16) -> Result<Vec<SocketAddr>, ConnectError>;
+
 struct Attempt<'a> {
     plan: &'a ConnectPlan,
     watch: &'a dyn ConnectWatch,
     start: Instant,
     clock: &'a dyn Fn() -> Instant,
+    lookup: Lookup,
     /// The caller knows that an address does not answer.
     told_of_silence: Cell<bool>,
 }
 
 impl Attempt<'_> {
     fn run(&self) -> Result<TcpStream, ConnectError> {
-        let addresses = resolve(&self.plan.peer.host, self.plan.peer.port)?;
+        let addresses = self.addresses()?;
         let mut failures = 0_u32;
         let mut warned: Option<Instant> = None;
         loop {
@@ -132,6 +136,32 @@ impl Attempt<'_> {
             if self.left().is_zero() {
                 return Err(self.unreachable(error));
             }
+        }
+    }
+
+    /// The peer's addresses. The C library's wait for name servers can't be ended, so a thread
+    /// waits, and is left behind if the connection is not wanted any more.
+    fn addresses(&self) -> Result<Vec<SocketAddr>, ConnectError> {
+        let (lookup, host, port) = (self.lookup, self.plan.peer.host.clone(), self.plan.peer.port);
+        if host.parse::<IpAddr>().is_ok() {
+            return lookup(&host, port);
+        }
+        let Ok(thread) = fd_os::threads::start("asks for a name", move || lookup(&host, port)) else {
+            return lookup(&self.plan.peer.host, port);
+        };
+        let found = thread.end(|| {
+            let waited = (self.clock)().saturating_duration_since(self.start);
+            if waited >= SILENCE && !self.told_of_silence.replace(true) {
+                self.watch.retrying(&texts::no_address_yet(&self.plan.peer));
+            }
+            !self.watch.cancelled()
+        });
+        match found {
+            Some(Ok(found)) => found,
+            Some(Err(_panic)) => {
+                Err(ConnectError::Resolve { host: self.plan.peer.host.clone(), source: io::ErrorKind::Other.into() })
+            }
+            None => Err(ConnectError::Cancelled { peer: self.plan.peer.clone() }),
         }
     }
 

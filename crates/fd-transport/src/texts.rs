@@ -129,6 +129,12 @@ pub(crate) fn silent(peer: &Peer, address: SocketAddr) -> String {
     format!("{who} on {host}:{port}: {} does not answer. Waiting ...\n", address.ip())
 }
 
+/// The same while the peer's name has no address yet.
+pub(crate) fn no_address_yet(peer: &Peer) -> String {
+    let (who, host, port) = (peer.kind.name(), &peer.host, peer.port);
+    format!("{who} on {host}:{port}: the name servers do not say which address {host} has. Waiting ...\n")
+}
+
 /// TLS was asked for on a connection that cannot start it.
 pub(crate) const TLS_NOT_POSSIBLE: &str = "TLS is not possible in this state of the connection";
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::PeerKind;
 use std::cell::{Cell, RefCell};
 use std::net::TcpListener;
+use std::sync::RwLock;
 
 use ports::ReservedPort;
 
@@ -57,9 +58,9 @@ fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() 
     // Each look at the clock takes a second.
     let (start, looks) = (Instant::now(), Cell::new(0));
     let clock = || start + Duration::from_secs(looks.replace(looks.get() + 1));
-    let error = Attempt { plan: &plan, watch: &watch, start, clock: &clock, told_of_silence: Cell::new(false) }
-        .run()
-        .unwrap_err();
+    let told_of_silence = Cell::new(false);
+    let attempt = Attempt { plan: &plan, watch: &watch, start, clock: &clock, lookup: resolve, told_of_silence };
+    let error = attempt.run().unwrap_err();
     assert_eq!(
         error.to_string(),
         format!("[FE0039] Unable to connect to Storage daemon on 127.0.0.1:{port}. ERR=Connection refused")
@@ -94,6 +95,31 @@ fn cancelling_ends_the_pause() {
     plan.retry_every = Duration::from_secs(3600);
     let error = Channel::connect(&plan, Limits::default(), &watch).unwrap_err();
     assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
+}
+
+/// As with name servers that are down.
+#[test]
+fn a_name_that_has_no_address_yet_is_told_and_cancelling_ends_the_wait() {
+    static SERVERS: RwLock<()> = RwLock::new(());
+    let down = SERVERS.write().unwrap();
+    let lookup: Lookup = |host, port| {
+        drop(SERVERS.read());
+        resolve(host, port)
+    };
+    let mut plan = plan(9103, Duration::from_secs(3600));
+    plan.peer.host = "storage.test".to_owned();
+    let watch = Watch { cancel_at: Some(10), ..Watch::default() };
+    // Each look at the clock takes a second.
+    let (start, looks) = (Instant::now(), Cell::new(0));
+    let clock = || start + Duration::from_secs(looks.replace(looks.get() + 1));
+    let told_of_silence = Cell::new(false);
+    let error =
+        Attempt { plan: &plan, watch: &watch, start, clock: &clock, lookup, told_of_silence }.run().unwrap_err();
+    assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
+    let told = "Storage daemon on storage.test:9103: the name servers do not say which address storage.test has. \
+                Waiting ...\n";
+    assert_eq!(*watch.warnings.borrow(), [told]);
+    drop(down);
 }
 
 #[test]
