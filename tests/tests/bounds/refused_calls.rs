@@ -2,11 +2,10 @@
 //! `ENOSYS`, a container runtime that does not know the call answers `EPERM`. Jobs do without them.
 
 use std::fs;
-use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, RecordRules, Restore, Result, TreeOptions, TreeRules, below, build_every_type,
-    build_many_files, compare_records, compare_trees, set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Plugins, RecordRules, Restore, Result, TreeOptions, TreeRules, below,
+    build_every_type, build_many_files, build_plugin, compare_records, compare_trees, set_fixed_times,
 };
 use nix::libc;
 
@@ -66,6 +65,15 @@ fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
     build_every_type(&source.join("types"), &TreeOptions::default())?;
     build_many_files(&source.join("many"), 2, 100, 4000)?;
     set_fixed_times(&source)?;
+    // The host of plugins is a process of its own, with memory that both share.
+    let plugins = options.folder.make("plugins")?;
+    build_plugin("cnotes", &[], &plugins.join("cnotes-fd.so"))?;
+    for client in &mut options.clients {
+        client.plugins = Plugins::In(plugins.clone());
+    }
+    let mut set = FileSet::new("Source", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"], &[&source]);
+    set.lines.insert(set.lines.len() - 1, "Plugin = \"cnotes:one=The first note\"".to_owned());
+    options.file_sets = vec![set];
     options.device.push("Maximum Concurrent Jobs = 5".to_owned());
     let names: Vec<_> = options.clients.iter().map(|client| client.name.clone()).collect();
     let bed = Bed::start(options)?;
@@ -88,14 +96,22 @@ fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
         let to = bed.folder().join(name);
         restores.push((name, Restore { job, from: name, onto: name, to: &to, replace: "always" }.command()));
     }
-    let commands: Vec<_> = restores.iter().map(|(_, command)| command.clone()).collect();
-    for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
-        let result = bed.wait(job)?.must_be_good()?;
-        assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
-        let there = below(&bed.folder().join(name), &source);
-        assert_eq!(compare_trees(&source, &there, TreeRules::restored())?, Vec::<String>::new(), "{name}");
-        fs::remove_dir_all(bed.folder().join(Path::new(name)))
-            .map_err(|error| bed::BedError::Usage(error.to_string()))?;
+    // The second time everything is there, and is replaced.
+    for _ in 0..2 {
+        let commands: Vec<_> = restores.iter().map(|(_, command)| command.clone()).collect();
+        for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
+            let result = bed.wait(job)?.must_be_good()?;
+            assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
+            let to = bed.folder().join(name);
+            let different = compare_trees(&source, &below(&to, &source), TreeRules::restored())?;
+            assert_eq!(different, Vec::<String>::new(), "{name}");
+            assert_eq!(fs::read(to.join("@notes/one")).ok().as_deref(), Some(&b"The first note"[..]), "{name}");
+            // One call at a time need not do it again.
+            if !name.starts_with("any-") {
+                fs::remove_dir_all(to).map_err(|error| bed::BedError::Usage(error.to_string()))?;
+            }
+        }
+        restores.retain(|(name, _)| name.starts_with("any-"));
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -15,8 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_os::lock::Mutex;
-use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::fs::{MemfdFlags, Mode, SealFlags};
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::shm;
 
 use super::child::Leader;
 use super::orders;
@@ -188,9 +191,7 @@ impl Process {
     /// Opens the line of a new instance.
     pub(crate) fn open(&self) -> io::Result<Line> {
         let (stream, theirs) = UnixStream::pair()?;
-        let shared = rustix::fs::memfd_create("plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
-        rustix::fs::ftruncate(&shared, wire::SHARED as u64)?;
-        rustix::fs::fcntl_add_seals(&shared, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+        let shared = shared_memory()?;
         stream.set_read_timeout(Some(STEP))?;
         stream.set_write_timeout(Some(STEP))?;
         let shared = Arc::new(File::from(shared));
@@ -306,6 +307,26 @@ impl Drop for Process {
         self.kill();
         let _ended = self.ends_within(LAST_MOMENT);
     }
+}
+
+/// A file in memory, without a name.
+fn shared_memory() -> io::Result<OwnedFd> {
+    let memory = match rustix::fs::memfd_create("plugin", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING) {
+        // Linux before 3.17, or a filter of system calls. Without seals a plugin that shortens it
+        // is ended by the kernel; the daemon maps nothing.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            let name = format!("/ferrofd-{:016x}", RandomState::new().hash_one(()));
+            let flags = shm::OFlags::CREATE | shm::OFlags::EXCL | shm::OFlags::RDWR;
+            let memory = shm::open(&name, flags, Mode::RUSR | Mode::WUSR)?;
+            shm::unlink(&name)?;
+            rustix::fs::ftruncate(&memory, wire::SHARED as u64)?;
+            return Ok(memory);
+        }
+        made => made?,
+    };
+    rustix::fs::ftruncate(&memory, wire::SHARED as u64)?;
+    rustix::fs::fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
+    Ok(memory)
 }
 
 fn encoded(order: &Order) -> io::Result<Vec<u8>> {

@@ -18,7 +18,7 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     pub(super) fn new(file: &File) -> io::Result<Self> {
-        // SAFETY: a new mapping of a file that can't shrink, wherever the system wants it.
+        // SAFETY: a new mapping, wherever the system wants it; only we could shorten the file.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
