@@ -36,7 +36,7 @@ FRESH_TESTS := --release -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
-NIGHTLY := advisories paper-check paper-smoke test-live compat-test fuzz-night
+NIGHTLY := advisories paper-check paper-smoke test-live compat-test portable-test fuzz-night
 
 RELEASE := $(abspath $(or $(CARGO_TARGET_DIR),target))/release
 # Programs are built together and started by their path: for each other choice of packages cargo builds what they have in
@@ -237,10 +237,11 @@ portable: ## Tarball, DEB and RPM with OpenSSL inside, for Linux with a C librar
 	@packaging/build-deb
 	@packaging/build-rpm
 
-portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11, an upgrade, and the way back
+portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11 and back, and with its server
 	$(BUILD) -q
 	@FERROFD_PORTABLE=1 scripts/package-test bullseye
 	@FERROFD_PORTABLE=1 scripts/package-tarball-test bullseye
+	@FERROFD_PORTABLE=1 scripts/compat-test bullseye
 
 package-test: deb ## Install, upgrade, remove the DEB in throw-away roots (SUITES="trixie bookworm"), with the bed's Director
 	$(BUILD) -q
