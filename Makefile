@@ -237,9 +237,9 @@ portable: ## Tarball, DEB and RPM with OpenSSL inside, for Linux with a C librar
 	@packaging/build-deb
 	@packaging/build-rpm
 
-portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11 and back, and with its server
+portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11 (the DEB of Ubuntu 20.04, too) and back, and with its server
 	$(BUILD) -q
-	@FERROFD_PORTABLE=1 scripts/package-test bullseye
+	@FERROFD_PORTABLE=1 scripts/package-test bullseye focal
 	@FERROFD_PORTABLE=1 scripts/package-tarball-test bullseye
 	@FERROFD_PORTABLE=1 scripts/compat-test bullseye
 
@@ -297,8 +297,8 @@ first-hour-test: deb ## Follow docs/first-hour.md literally on a bare Debian 13,
 pages-test: deb ## Walk the commands of migrating, install and monitoring.md as typed, in a throw-away root: no secret is left open
 	@scripts/pages-test
 
-# Which Director and Storage Daemon: of one release of Debian, or DIRECTOR+STORAGE.
-COMPAT_PAIRS ?= bookworm trixie bookworm+trixie trixie+bookworm
+# Which Director and Storage Daemon: of one release of Debian or Ubuntu, or DIRECTOR+STORAGE.
+COMPAT_PAIRS ?= bookworm noble trixie bookworm+trixie trixie+bookworm
 compat-test: deb ## Directors and Storage Daemons of other releases, with the stock File Daemon and ours
 	$(BUILD) -q
 	@scripts/compat-test $(COMPAT_PAIRS)
