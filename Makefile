@@ -237,7 +237,7 @@ portable: ## Tarball, DEB and RPM with OpenSSL inside, for Linux with a C librar
 	@packaging/build-deb
 	@packaging/build-rpm
 
-portable-test: portable ## The portable DEB and tarball over the stock package of Debian 11 (the DEB of Ubuntu 20.04, too) and back, and with its server
+portable-test: portable ## The portable packages over the stock ones of Debian 11 and Ubuntu 20.04 and back; Debian 11 as a server
 	$(BUILD) -q
 	@FERROFD_PORTABLE=1 scripts/package-test bullseye focal
 	@FERROFD_PORTABLE=1 scripts/package-tarball-test bullseye
