@@ -21,11 +21,12 @@ const LATE: Duration = Duration::from_millis(1);
 /// A step makes so many times as many, a smaller one so many.
 const STEP: usize = 4;
 const SMALL_STEP: usize = 2;
-/// It is considered anew after so many calls for each that is made at a time, which have taken this
-/// together, or after many.
-const ROUNDS: usize = 2;
-const FEW: usize = 8;
+/// What a call takes is known after so many for each that is made at a time, and at least so many,
+/// if that has taken so long.
+const ROUNDS: u32 = 2;
+const FEW: u32 = 8;
 const LONG: Duration = Duration::from_millis(20);
+/// That calls no longer wait is seen after so many.
 const MANY: u32 = 512;
 /// More have paid if they do a third more in the same time. Less may be chance: calls differ.
 /// If they have not, half of the fewer are next, in case that those do not pay any more, either.
@@ -72,7 +73,11 @@ impl Taken {
 
     /// The time of one call in the mean.
     pub fn mean(self) -> Duration {
-        self.waited.saturating_add(self.worked) / self.calls.max(1)
+        self.time() / self.calls.max(1)
+    }
+
+    const fn time(self) -> Duration {
+        self.waited.saturating_add(self.worked)
     }
 
     fn half(self) -> Self {
@@ -145,6 +150,8 @@ pub struct Depth {
     at_a_time: usize,
     /// What calls have taken since the last change, the last ones most.
     lately: Taken,
+    /// What they have taken since the depth was considered last.
+    window: Taken,
     /// What a call took with fewer, and with how many, until it is known whether these pay.
     with_fewer: Option<(usize, Duration)>,
     /// More than this has not paid, and is not tried meanwhile.
@@ -156,8 +163,9 @@ pub struct Depth {
 impl Depth {
     /// The least within these bounds.
     pub const fn new(bounds: Bounds) -> Self {
-        let lately = Taken { calls: 0, waited: Duration::ZERO, worked: Duration::ZERO };
-        Self { bounds, at_a_time: bounds.least, lately, with_fewer: None, ceiling: None, settled: None }
+        let none = Taken { calls: 0, waited: Duration::ZERO, worked: Duration::ZERO };
+        let at_a_time = bounds.least;
+        Self { bounds, at_a_time, lately: none, window: none, with_fewer: None, ceiling: None, settled: None }
     }
 
     /// Calls at a time, at least 1.
@@ -200,23 +208,32 @@ impl Depth {
     pub fn took(&mut self, taken: Taken, more: bool, now: Instant) -> bool {
         let before = self.at_a_time;
         self.lately.add(taken);
-        let calls = usize::try_from(self.lately.calls).unwrap_or(usize::MAX);
         let are_many = self.lately.calls >= MANY;
-        let enough = before.saturating_mul(ROUNDS).max(FEW);
-        if !self.bounds.is_fixed()
-            && (are_many || calls >= enough && self.lately.waited.saturating_add(self.lately.worked) >= LONG)
-        {
-            self.consider(more, are_many, now);
+        if are_many && self.bounds.still_pays(self.lately) < before {
+            self.change(before / 2);
+        } else if !self.bounds.is_fixed() {
+            self.window.add(taken);
+            if self.is_known() {
+                self.consider(more, now);
+            }
         }
-        if self.lately.calls >= MANY {
+        if are_many {
             self.lately = self.lately.half();
         }
         self.at_a_time != before
     }
 
-    fn consider(&mut self, more: bool, are_many: bool, now: Instant) {
+    /// Whether the window is long enough to tell what a call takes.
+    fn is_known(&self) -> bool {
+        let at_a_time = u32::try_from(self.at_a_time).unwrap_or(u32::MAX);
+        self.window.calls >= at_a_time.saturating_mul(ROUNDS).max(FEW)
+            && self.window.time() >= LONG.saturating_mul(at_a_time)
+    }
+
+    fn consider(&mut self, more: bool, now: Instant) {
         let before = self.at_a_time;
-        let mean = self.lately.mean();
+        let taken = std::mem::take(&mut self.window);
+        let mean = taken.mean();
         if more && let Some((fewer, with_fewer)) = self.with_fewer.take() {
             // The time of a call, divided by how many there are at a time.
             let (with_more, with_fewer) = (mean.as_nanos() * fewer as u128, with_fewer.as_nanos() * before as u128);
@@ -227,13 +244,10 @@ impl Depth {
             let again = self.settled.filter(|(depth, _)| *depth == before).map(|(_, pause)| pause);
             self.settled = Pause::next(again, now).map(|pause| (before, pause));
         }
-        if are_many && self.bounds.still_pays(self.lately) < before {
-            return self.change(before / 2);
-        }
         let ceiling = self.ceiling.filter(|(_, pause)| now < pause.until).map_or(self.bounds.most, |(most, _)| most);
         // Smaller steps where one has gone too far.
         let step = if self.ceiling.is_some() { SMALL_STEP } else { STEP };
-        let next = before.saturating_mul(step).min(ceiling).min(self.bounds.pays(self.lately));
+        let next = before.saturating_mul(step).min(ceiling).min(self.bounds.pays(taken));
         if more && next > before {
             self.change(next);
             self.with_fewer = Some((before, mean));
@@ -245,6 +259,7 @@ impl Depth {
     fn change(&mut self, at_a_time: usize) {
         self.at_a_time = at_a_time.min(self.bounds.most).max(self.bounds.least);
         self.lately = Taken::default();
+        self.window = Taken::default();
         self.with_fewer = None;
     }
 }

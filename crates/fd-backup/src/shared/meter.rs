@@ -48,7 +48,7 @@ impl Meter {
     /// To be called between two steps of work. Tells the job from time to time, and has it start
     /// workers.
     pub(crate) fn step(&mut self, job: &Job) {
-        self.steps += 1;
+        self.steps = self.steps.saturating_add(1);
         let now = Instant::now();
         let passed = now.saturating_duration_since(self.begun);
         if passed < SAMPLE || !job.workers.depth.may_grow() {
