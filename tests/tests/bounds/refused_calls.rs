@@ -2,6 +2,7 @@
 //! `ENOSYS`, a container runtime that does not know the call answers `EPERM`. Jobs do without them.
 
 use std::fs;
+use std::path::PathBuf;
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Plugins, RecordRules, Restore, Result, TreeOptions, TreeRules, below,
@@ -58,8 +59,8 @@ fn clients(fd: Fd) -> Vec<ClientOptions> {
     clients
 }
 
-#[test]
-fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
+/// A bed of these clients, and what all of them save.
+fn raise() -> Result<(Bed, PathBuf, Vec<String>)> {
     let mut options = BedOptions::new("refused", clients(Fd::under_test()?))?;
     let source = options.source()?;
     build_every_type(&source.join("types"), &TreeOptions::default())?;
@@ -75,30 +76,40 @@ fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
     set.lines.insert(set.lines.len() - 1, "Plugin = \"cnotes:one=The first note\"".to_owned());
     options.file_sets = vec![set];
     options.device.push("Maximum Concurrent Jobs = 5".to_owned());
-    let names: Vec<_> = options.clients.iter().map(|client| client.name.clone()).collect();
-    let bed = Bed::start(options)?;
-    let backups: Vec<_> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
-    let backups = bed.queue_all(&backups)?;
-    bed.wait_for_reports(&backups)?;
-    let mut restores = Vec::new();
+    let names = options.clients.iter().map(|client| client.name.clone()).collect();
+    Ok((Bed::start(options)?, source, names))
+}
+
+/// Has each of them save it; the records are the same. Returns the jobs.
+fn save(bed: &Bed, names: &[String]) -> Result<Vec<u32>> {
+    let commands: Vec<_> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
+    let jobs = bed.queue_all(&commands)?;
+    bed.wait_for_reports(&jobs)?;
     let mut whole = None;
-    for (name, job) in names.iter().zip(backups) {
-        let result = bed.result(job)?.must_be_good()?;
+    for (name, job) in names.iter().zip(&jobs) {
+        let result = bed.result(*job)?.must_be_good()?;
         assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
         let row = result.row;
-        let (first, first_name) = whole.get_or_insert_with(|| (row.clone(), name.clone()));
-        let comparison = compare_records(
-            bed.records(first, first_name)?,
-            bed.records(&row, name)?,
-            RecordRules { mask_atime: true },
-        )?;
+        let (first, first_name) = whole.get_or_insert_with(|| (row.clone(), name));
+        let (first, this) = (bed.records(first, first_name)?, bed.records(&row, name)?);
+        let comparison = compare_records(first, this, RecordRules { mask_atime: true })?;
         assert!(comparison.is_equal() && comparison.records > 100, "{name}: {}", comparison.text());
-        let to = bed.folder().join(name);
-        restores.push((name, Restore { job, from: name, onto: name, to: &to, replace: "always" }.command()));
     }
+    Ok(jobs)
+}
+
+#[test]
+fn a_young_system_call_that_is_refused_costs_no_data() -> Result<()> {
+    let (bed, source, names) = raise()?;
+    let jobs = save(&bed, &names)?;
+    let mut restores: Vec<_> = names.iter().zip(jobs).collect();
     // The second time everything is there, and is replaced.
     for _ in 0..2 {
-        let commands: Vec<_> = restores.iter().map(|(_, command)| command.clone()).collect();
+        let command = |(name, job): &(&String, u32)| {
+            let to = bed.folder().join(name);
+            Restore { job: *job, from: name, onto: name, to: &to, replace: "always" }.command()
+        };
+        let commands: Vec<_> = restores.iter().map(command).collect();
         for ((name, _), job) in restores.iter().zip(bed.queue_all(&commands)?) {
             let result = bed.wait(job)?.must_be_good()?;
             assert_eq!(result.row.errors, 0, "{name}: {}", result.log);
