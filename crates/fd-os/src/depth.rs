@@ -28,10 +28,8 @@ const FEW: u32 = 8;
 const LONG: Duration = Duration::from_millis(20);
 /// That calls no longer wait is seen after so many.
 const MANY: u32 = 512;
-/// More have paid if they do a third more in the same time. Less may be chance: calls differ.
-/// If they have not, half of the fewer are next, in case that those do not pay any more, either.
-/// More are tried again after this time, and after twice as long each time. So long after they have
-/// paid, half of them are tried.
+/// If more have not paid, they are tried again after this time, and after twice as long each time.
+/// If they have, half of them are tried so long after that.
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(16);
 
@@ -235,10 +233,11 @@ impl Depth {
         let taken = std::mem::take(&mut self.window);
         let mean = taken.mean();
         if more && let Some((fewer, with_fewer)) = self.with_fewer.take() {
-            // The time of a call, divided by how many there are at a time.
+            // More pay if they do a third more in the same time. Less may be chance: calls differ.
             let (with_more, with_fewer) = (mean.as_nanos() * fewer as u128, with_fewer.as_nanos() * before as u128);
             if with_more * 4 > with_fewer * 3 {
                 self.ceiling = Pause::next(self.ceiling.map(|(_, pause)| pause), now).map(|pause| (fewer, pause));
+                // The fewer may not pay any more, either.
                 return self.change((fewer / 2).max(FIRST));
             }
             let again = self.settled.filter(|(depth, _)| *depth == before).map(|(_, pause)| pause);
@@ -251,7 +250,7 @@ impl Depth {
         if more && next > before {
             self.change(next);
             self.with_fewer = Some((before, mean));
-        } else if self.settled.is_some_and(|(depth, pause)| depth == before && now >= pause.until) {
+        } else if before > FIRST && self.settled.is_some_and(|(depth, pause)| depth == before && now >= pause.until) {
             self.change((before / 2).max(FIRST));
         }
     }
