@@ -50,9 +50,7 @@ impl Folder {
         fs::create_dir_all(&path).map_err(BedError::file("create", &path))?;
         Ok(path)
     }
-}
 
-impl Folder {
     /// What a test has mounted and unmounts after this.
     fn unmount(&self) {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();

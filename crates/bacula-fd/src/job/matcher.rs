@@ -265,7 +265,7 @@ impl NameRegex for Expression {
 impl Inner {
     /// Has the guest compile one more; its number.
     fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<usize, Failure> {
-        let compiled = self.guest(wanted).and_then(|guest| guest.compile(pattern, options, wanted));
+        let compiled = self.ask(wanted, |guest| guest.compile(pattern, options, wanted));
         match compiled {
             Ok(()) => {}
             Err(failure) => {
@@ -284,17 +284,27 @@ impl Inner {
         groups: bool,
         wanted: IsWanted<'_>,
     ) -> Result<Option<Captures>, Failure> {
-        self.guest(wanted)?.find(number, text, groups, wanted)
+        self.ask(wanted, |guest| guest.find(number, text, groups, wanted))
     }
 
-    /// The guest, which is started when it is needed.
+    /// Asks the guest, which is started when it is needed.
+    fn ask<T>(
+        &mut self,
+        wanted: IsWanted<'_>,
+        ask: impl FnOnce(&mut Guest) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let guest = self.guest(wanted)?;
+        ask(guest).map_err(|failure| guest.explained(failure))
+    }
+
+    /// The guest, with all expressions.
     fn guest(&mut self, wanted: IsWanted<'_>) -> Result<&mut Guest, Failure> {
         let guest = if let Some(guest) = self.guest.take() {
             guest
         } else {
             let mut guest = Guest::start(wanted)?;
             for (pattern, options) in &self.expressions {
-                guest.compile(pattern, *options, wanted)?;
+                guest.compile(pattern, *options, wanted).map_err(|failure| guest.explained(failure))?;
             }
             guest
         };
@@ -335,20 +345,6 @@ impl Guest {
         }
     }
 
-    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
-        self.ask_to_compile(pattern, options, wanted).map_err(|failure| self.explained(failure))
-    }
-
-    fn find(
-        &mut self,
-        number: usize,
-        text: &[u8],
-        groups: bool,
-        wanted: IsWanted<'_>,
-    ) -> Result<Option<Captures>, Failure> {
-        self.ask_to_find(number, text, groups, wanted).map_err(|failure| self.explained(failure))
-    }
-
     /// What its end says of why it is gone.
     fn explained(&mut self, failure: Failure) -> Failure {
         let Failure::Gone(error) = failure else { return failure };
@@ -359,7 +355,7 @@ impl Guest {
         }
     }
 
-    fn ask_to_compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
+    fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
         let mut flags = 0;
         if options.ignore_case {
             flags |= IGNORE_CASE;
@@ -376,7 +372,7 @@ impl Guest {
         Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
     }
 
-    fn ask_to_find(
+    fn find(
         &mut self,
         number: usize,
         text: &[u8],

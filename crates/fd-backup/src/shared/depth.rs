@@ -15,7 +15,7 @@ use fd_os::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) struct Depth {
     /// Workers for the processor's work.
     base: usize,
-    most: AtomicUsize,
+    /// As [`Self::workers`] has it, without its lock.
     allowed: AtomicUsize,
     workers: Mutex<depth::Depth>,
 }
@@ -28,7 +28,7 @@ impl Depth {
         // There are threads anyway, so any wait counts, and no work.
         let bounds = Bounds { least: base, working: base, most, worth: Duration::ZERO, worth_of_work: Duration::ZERO };
         let workers = Mutex::new(depth::Depth::new(bounds));
-        Self { base, most: AtomicUsize::new(most), allowed: AtomicUsize::new(base), workers }
+        Self { base, allowed: AtomicUsize::new(base), workers }
     }
 
     /// Workers for the processor's work.
@@ -43,7 +43,7 @@ impl Depth {
 
     /// Whether there can ever be more workers than the processor needs.
     pub(crate) fn may_grow(&self) -> bool {
-        self.most.load(Ordering::Relaxed) > self.base
+        self.workers.lock().bounds().most > self.base
     }
 
     /// Whether more workers are wanted than the processor needs.
@@ -54,14 +54,13 @@ impl Depth {
     /// As if reports had led to so many workers.
     #[cfg(test)]
     pub(crate) fn want(&self, workers: usize) {
-        self.allowed.store(workers.min(self.most.load(Ordering::Relaxed)), Ordering::Relaxed);
+        self.allowed.store(workers.min(self.workers.lock().bounds().most), Ordering::Relaxed);
     }
 
     /// There can't be more than these workers.
     pub(crate) fn no_more_than(&self, workers: usize) {
         let mut now = self.workers.lock();
         now.no_more_than(workers);
-        self.most.store(now.bounds().most, Ordering::Relaxed);
         self.allowed.store(now.get(), Ordering::Relaxed);
     }
 

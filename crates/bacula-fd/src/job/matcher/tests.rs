@@ -83,8 +83,9 @@ fn a_guest_that_is_killed_says_nothing_of_its_expression() {
         command.args(["-c", end]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut program = Program::start(&mut command, Group::Ends).unwrap();
         let (requests, answers) = (program.take_input().unwrap(), program.take_output().unwrap());
-        let mut guest = Guest { program: Some(program), requests, answers: OwnedFd::from(answers).into() };
-        guest.compile(b"(.)\\1", RegexOptions::default(), &|| true).unwrap_err()
+        let guest = Guest { program: Some(program), requests, answers: OwnedFd::from(answers).into() };
+        let mut inner = Inner { matching: 0, expressions: Vec::new(), guest: Some(guest) };
+        inner.compile(b"(.)\\1", RegexOptions::default(), &|| true).unwrap_err()
     };
     assert!(matches!(compile("kill -KILL $$"), Failure::Ended(Signal::SIGKILL)));
     for end in ["kill -SEGV $$", "exit 1"] {
