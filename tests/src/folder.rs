@@ -12,8 +12,8 @@ use nix::mount::{MntFlags, umount2};
 
 use crate::error::{BedError, Result};
 
-/// A new folder below the temporary directory, readable by its owner only. Dropping it removes it
-/// with everything in it, unless `BED_KEEP=1` is set.
+/// A new folder below the temporary directory, readable by its owner only. Dropping it unmounts
+/// what is mounted in it, and removes it with everything in it, unless `BED_KEEP=1` is set.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -51,7 +51,7 @@ impl Folder {
         Ok(path)
     }
 
-    /// What a test has mounted and unmounts after this.
+    /// What a test has mounted in it.
     fn unmount(&self) {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1)).map(Path::new);

@@ -58,7 +58,7 @@ pub use measure::{
     Footprint, Usage, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak, resident, threads,
     umask, usage,
 };
-pub use memory::{Memory, in_order_of_names};
+pub use memory::{in_order_of_names, mount_memory};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;

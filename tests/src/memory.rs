@@ -3,33 +3,20 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use nix::fcntl::AT_FDCWD;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use walkdir::WalkDir;
 
 use crate::error::{BedError, Result};
 
-/// A mounted tmpfs; dropping it unmounts it.
-#[derive(Debug)]
-pub struct Memory(PathBuf);
-
-impl Memory {
-    /// Mounts one.
-    pub fn mount(point: &Path) -> Result<Self> {
-        mount(Some("bed"), point, Some("tmpfs"), MsFlags::empty(), Some("size=200m"))
-            .map_err(BedError::file_errno("mount a tmpfs on", point))?;
-        Ok(Self(point.to_owned()))
-    }
-}
-
-impl Drop for Memory {
-    fn drop(&mut self) {
-        let _ = umount2(&self.0, MntFlags::MNT_DETACH);
-    }
+/// Mounts one, in the folder of a bed, which unmounts it.
+pub fn mount_memory(point: &Path) -> Result<()> {
+    mount(Some("bed"), point, Some("tmpfs"), MsFlags::empty(), Some("size=200m"))
+        .map_err(BedError::file_errno("mount a tmpfs on", point))
 }
 
 /// Has each directory below `top`, which is on a tmpfs, be read in the order of its names: there it

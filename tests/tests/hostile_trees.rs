@@ -265,27 +265,11 @@ fn a_read_error_ends_the_data_of_one_file_only() -> Result<()> {
     jobs_must_be_equal(&bed, [&reference, &test])
 }
 
-/// What must be unmounted before the folder goes.
-struct Mounts(Vec<PathBuf>);
-
-impl Mounts {
-    /// Lets a shell mount something on a directory, which is `$0` to it.
-    fn mount(&mut self, point: PathBuf, script: &str) -> Result<()> {
-        let words = ["sh".as_ref(), "-ec".as_ref(), script.as_ref(), point.as_os_str()];
-        let output = run(&argv(words), b"")?;
-        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
-        self.0.push(point);
-        Ok(())
-    }
-}
-
-impl Drop for Mounts {
-    fn drop(&mut self) {
-        for point in self.0.iter().rev() {
-            let words = ["umount".as_ref(), "-l".as_ref(), point.as_os_str()];
-            assert!(run(&argv(words), b"").is_ok_and(|output| output.status.success()), "{}", point.display());
-        }
-    }
+/// Lets a shell mount something on a directory, which is `$0` to it.
+fn mount(point: &Path, script: &str) -> Result<()> {
+    let output = run(&argv(["sh".as_ref(), "-ec".as_ref(), script.as_ref(), point.as_os_str()]), b"")?;
+    assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
 }
 
 /// A tmpfs, the tree itself once more, and a FUSE file system whose program has died.
@@ -305,17 +289,16 @@ fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() ->
     for directory in [&inner, &memory, &again, &dead] {
         set_fixed_times(directory)?;
     }
-    let mut mounts = Mounts(Vec::new());
-    mounts.mount(memory.clone(), "mount -t tmpfs -o size=1m hostile \"$0\"")?;
+    mount(&memory, "mount -t tmpfs -o size=1m hostile \"$0\"")?;
     fs::create_dir(memory.join("sub")).unwrap();
     file(&memory.join("inside"))?;
     file(&memory.join("sub/deeper"))?;
     for directory in [&memory, &memory.join("sub"), &source] {
         set_fixed_times(directory)?;
     }
-    mounts.mount(again, "mount --bind \"${0%/again}\" \"$0\"")?;
+    mount(&again, "mount --bind \"${0%/again}\" \"$0\"")?;
     let descriptor = "exec 3<>/dev/fuse; mount -i -t fuse dead \"$0\" -o fd=3,rootmode=40000,user_id=0,group_id=0";
-    mounts.mount(dead.clone(), descriptor)?;
+    mount(&dead, descriptor)?;
     options.file_sets =
         ["yes", "no"].map(|one| FileSet::new(one, &["Signature = MD5", &format!("OneFS = {one}")], &[&source])).into();
     let bed = Bed::start(options)?;
@@ -330,7 +313,6 @@ fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() ->
         assert_eq!(has(b"/memory/sub/deeper"), entered, "{files:?}");
         jobs_must_be_equal(&bed, [&reference, &test])?;
     }
-    drop(mounts);
     Ok(())
 }
 

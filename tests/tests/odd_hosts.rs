@@ -8,7 +8,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Memory, Restore, Result, SlowStorage, in_order_of_names,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Restore, Result, SlowStorage, in_order_of_names,
+    mount_memory,
 };
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -260,7 +261,7 @@ fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
     let mut options = BedOptions::side_by_side("far-times")?;
     options.every_message = true;
     let source = options.source()?;
-    let _memory = Memory::mount(&source)?;
+    mount_memory(&source)?;
     for (number, time) in FAR_TIMES.iter().enumerate() {
         let path = source.join(format!("file{number:02}"));
         fs::write(&path, "x").unwrap();

@@ -2,8 +2,8 @@
 //! daemon.
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, Fd, FileSet, Memory, Plugins, Result, build_plugin, reset_peak,
-    usage,
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, Fd, FileSet, Plugins, Result, build_plugin, mount_memory,
+    reset_peak, usage,
 };
 
 /// Together 377,000,000 bytes. More names than these no file can have.
@@ -18,7 +18,7 @@ fn a_file_with_hundreds_of_megabytes_of_attributes_takes_little_memory() -> Resu
     }
     let mut options = BedOptions::new("attributes", [ClientOptions::new(Fd::Ours).named("test")])?;
     let source = options.source()?;
-    let _memory = Memory::mount(&source)?;
+    mount_memory(&source)?;
     let file = source.join("f");
     std::fs::write(&file, "content").map_err(BedError::file("write", &file))?;
     let value = vec![7; ATTRIBUTES.1];

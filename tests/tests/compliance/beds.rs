@@ -4,7 +4,8 @@
 use std::thread;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, Memory, Process, Result, StockRecord, argv, in_order_of_names, next_second,
+    Bed, BedOptions, ClientOptions, Fd, Process, Result, StockRecord, argv, in_order_of_names, mount_memory,
+    next_second,
 };
 
 use crate::plan::Plan;
@@ -69,10 +70,10 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
     options.every_message = true;
     let source = options.source()?;
     // Read in the same order everywhere.
-    let memory = Memory::mount(&source)?;
+    mount_memory(&source)?;
     trees::build(&source)?;
     in_order_of_names(&source)?;
-    let mounts = trees::mount(&source)?;
+    trees::mount(&source)?;
     let here = source.join(Tree::Allowed.name()).display().to_string();
     for line in options.clients.iter_mut().flat_map(|client| &mut client.fd_director) {
         *line = line.replace('@', &here);
@@ -86,8 +87,6 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
     let restore_jobs = plan.restores.iter().flat_map(|&(from, _)| restores::job(&plan.clients[from].name, file_set));
     options.director_resources.extend(restore_jobs);
     let mut bed = Bed::start(options)?;
-    // Dropped before the bed, whose folder can't go while something is mounted in it.
-    let (mounts, _memory) = (mounts, memory);
     let (mut done, mut disk) = (Vec::new(), Disk::default());
     for phase in 0..PHASES {
         if !rows.iter().any(|row| row.command(phase, "").is_some()) {
@@ -100,7 +99,6 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
         next_second()?;
         done.extend(run_phase(&mut bed, plan, rows, phase, || disk.look(&source))?);
     }
-    drop(mounts);
     let mut verdicts: Vec<_> = rows.iter().map(|_| Verdict::default()).collect();
     for (number, client) in plan.clients.iter().enumerate() {
         let sessions = sessions(&bed, &client.name)?;

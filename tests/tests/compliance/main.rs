@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use bed::{ClientOptions, Expect, Fd, Folder, Memory, Result};
+use bed::{ClientOptions, Expect, Fd, Folder, Result, mount_memory};
 use beds::verdicts;
 use matrix::{KNOWN_FAULTS, allowed_rows, has_all_worker_counts, private_rows, rows};
 use nix::unistd::geteuid;
@@ -36,7 +36,7 @@ fn lack() -> Result<Option<&'static str>> {
         return Ok(Some("needs root for trees whose order is known"));
     }
     let folder = Folder::new("attributes")?;
-    let _memory = Memory::mount(folder.path())?;
+    mount_memory(folder.path())?;
     let has_attributes = xattr::set(folder.path(), "user.tried", b"yes").is_ok();
     Ok((!has_attributes).then_some("tmpfs has no attributes of users here: Linux 6.6 and later"))
 }

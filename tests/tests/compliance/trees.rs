@@ -4,11 +4,11 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use bed::{Memory, Noise, Result, TreeOptions, argv, build_every_type, in_order_of_names, run, set_fixed_times};
+use bed::{Noise, Result, TreeOptions, argv, build_every_type, in_order_of_names, mount_memory, run, set_fixed_times};
 use nix::fcntl::AT_FDCWD;
-use nix::mount::{MntFlags, MsFlags, umount2};
+use nix::mount::MsFlags;
 use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
@@ -20,19 +20,6 @@ use crate::row::Tree;
 const ATIME: i64 = 2_064_787_200;
 /// 2023-11-14, for modification times.
 const MTIME: i64 = 1_700_000_000;
-
-/// What must be unmounted before the folder goes.
-#[derive(Debug)]
-pub(crate) struct Mounts {
-    bind: PathBuf,
-    _memory: Memory,
-}
-
-impl Drop for Mounts {
-    fn drop(&mut self) {
-        let _ = umount2(&self.bind, MntFlags::MNT_DETACH);
-    }
-}
 
 /// Builds all of them.
 pub(crate) fn build(source: &Path) -> Result<()> {
@@ -146,17 +133,17 @@ fn walk(top: &Path) -> Result<()> {
 }
 
 /// Mounts in the tree what a walk meets there, when everything else has its order.
-pub(crate) fn mount(source: &Path) -> Result<Mounts> {
+pub(crate) fn mount(source: &Path) -> Result<()> {
     let top = source.join(Tree::Walk.name());
     let point = top.join("m");
-    let memory = Memory::mount(&point)?;
+    mount_memory(&point)?;
     write(&point.join("inside"), b"inside\n");
     write(&point.join("sub/deeper"), b"deeper\n");
     in_order_of_names(&point)?;
     fixed_times(&point)?;
     let (from, bind) = (top.join("x"), top.join("bind"));
     nix::mount::mount(Some(&from), &bind, None::<&str>, MsFlags::MS_BIND, None::<&str>).unwrap();
-    Ok(Mounts { bind, _memory: memory })
+    Ok(())
 }
 
 /// What the first phase saves of the tree that changes.

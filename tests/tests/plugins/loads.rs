@@ -6,8 +6,8 @@ use std::path::Path;
 
 use bed::peer::{Peer, hello, key_of_password};
 use bed::{
-    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Memory, PATIENCE, Plugins, Result, StockRecord,
-    build_plugin, in_order_of_names, wait_for,
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, StockRecord, build_plugin,
+    in_order_of_names, mount_memory, wait_for,
 };
 
 use crate::stage::NAME;
@@ -88,7 +88,7 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     options.tls_psk = false;
     let (plugins, elsewhere) = (options.folder.make("plugins")?, options.folder.make("elsewhere")?);
     // Loaded in the same order everywhere.
-    let memory = Memory::mount(&plugins)?;
+    mount_memory(&plugins)?;
     fill(&plugins, &elsewhere)?;
     in_order_of_names(&plugins)?;
     let trace = options.folder.make(&format!("work/{NAME}/trace"))?;
@@ -98,8 +98,6 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     client.messages.push("Append = @WORK@/all.log = all".to_owned());
     client.environment.push(("PLUGIN_TRACE".to_owned(), trace.to_string_lossy().into_owned()));
     let mut bed = Bed::prepare(options)?;
-    // Unmounted before the folder of the bed goes.
-    let _memory = memory;
     let lines = told(&mut bed, NAME)?;
     assert!(lines.iter().filter(|line| line.contains("Loaded plugin")).count() == 3, "{lines:#?}");
     let input = format!("{BAD:?}");

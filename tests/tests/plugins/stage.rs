@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Memory, Plugins, Result, StockRecord, build_plugin,
-    in_order_of_names, line_differences, set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Plugins, Result, StockRecord, build_plugin,
+    in_order_of_names, line_differences, mount_memory, set_fixed_times,
 };
 
 use crate::rows::{Restore, Row};
@@ -21,9 +21,6 @@ pub(crate) const OTHER: &str = "refer";
 type Parts = Vec<(&'static str, Vec<String>)>;
 
 pub(crate) struct Stage {
-    // Unmounted before the folder of the bed goes. In it directories are read in the same order
-    // everywhere.
-    _memory: [Memory; 2],
     pub(crate) bed: Bed,
     rows: Vec<Row>,
 }
@@ -35,7 +32,7 @@ impl Stage {
             .map(|end| daemons.iter().map(move |(fd, name)| ClientOptions::new(*fd).named(&format!("{name}{end}"))));
         let mut options = BedOptions::new("test-plugins", clients.into_iter().flatten())?;
         options.every_message = true;
-        let (plugins, of_plugins) = plugins_in(&options.folder)?;
+        let plugins = plugins_in(&options.folder)?;
         let (only_opt, bare) = (options.folder.make("plugins-opt")?, options.folder.make("plugins-bare")?);
         fs::copy(plugins.join("opt-fd.so"), only_opt.join("opt-fd.so")).unwrap();
         for client in &mut options.clients {
@@ -49,7 +46,7 @@ impl Stage {
             options.folder.make(&format!("work/{}/trace", client.name))?;
         }
         let tree = options.source()?;
-        let of_tree = plant(&tree)?;
+        plant(&tree)?;
         let here = |line: &String| line.replace("TREE", &tree.to_string_lossy());
         let set = |row: &Row| FileSet { name: row.name.to_owned(), lines: row.lines.iter().map(here).collect() };
         options.file_sets = rows.iter().map(set).collect();
@@ -70,7 +67,7 @@ impl Stage {
                 )
             }));
         }
-        Ok(Self { _memory: [of_plugins, of_tree], bed: Bed::start(options)?, rows: rows.to_vec() })
+        Ok(Self { bed: Bed::start(options)?, rows: rows.to_vec() })
     }
 
     /// Has a daemon run all rows that have this level, all at once.
@@ -223,19 +220,19 @@ pub(crate) fn between(what: &str, stock: &Parts, ours: &Parts) -> Vec<String> {
 }
 
 /// Builds the plugins, and says where they are: where they are loaded in the same order everywhere.
-pub(crate) fn plugins_in(folder: &Folder) -> Result<(PathBuf, Memory)> {
+pub(crate) fn plugins_in(folder: &Folder) -> Result<PathBuf> {
     let plugins = folder.make("plugins")?;
-    let memory = Memory::mount(&plugins)?;
+    mount_memory(&plugins)?;
     for name in ["tp", "opt", "ver", "inc"] {
         build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
     }
     in_order_of_names(&plugins)?;
-    Ok((plugins, memory))
+    Ok(plugins)
 }
 
 /// The files of the bed, all with fixed times, and read in the same order everywhere.
-pub(crate) fn plant(tree: &Path) -> Result<Memory> {
-    let memory = Memory::mount(tree)?;
+pub(crate) fn plant(tree: &Path) -> Result<()> {
+    mount_memory(tree)?;
     let files = [
         ("opt/a.ok", "Hello Option"),
         ("opt/b.skip", "skipped"),
@@ -273,5 +270,5 @@ pub(crate) fn plant(tree: &Path) -> Result<Memory> {
     }
     set_fixed_times(&tree.join("opt/link.ok"))?;
     in_order_of_names(tree)?;
-    Ok(memory)
+    Ok(())
 }

@@ -232,17 +232,15 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("plugin-talks", [ClientOptions::new(fd).named(NAME)])?;
     options.tls_psk = false;
-    let (plugins, of_plugins) = plugins_in(&options.folder)?;
+    let plugins = plugins_in(&options.folder)?;
     options.folder.make(&format!("work/{NAME}/trace"))?;
     let client = &mut options.clients[0];
     client.file_daemon.push("Plugin Options = \"tp: o1=1\", \"nope: o2=2\", \"opt: o3=3\"".to_owned());
     client.plugins = Plugins::In(plugins);
     client.settings.push("plugins.bpipe = \"off\"".to_owned());
     let tree = options.source()?;
-    let of_tree = crate::stage::plant(&tree)?;
+    crate::stage::plant(&tree)?;
     let mut bed = Bed::prepare(options)?;
-    // Unmounted before the folder of the bed goes.
-    let _memory = [of_plugins, of_tree];
     bed.client(NAME)?.daemon().start()?;
     let record = StockRecord::open("plugins")?;
     let mut wrong = Vec::new();

@@ -323,45 +323,11 @@ impl Flagged {
         }
         Ok(())
     }
-
-    pub(crate) fn set(&self) -> Result<()> {
-        self.chattr("+")
-    }
 }
 
 impl Drop for Flagged {
     fn drop(&mut self) {
         let _ = self.chattr("-");
-    }
-}
-
-/// What must be unmounted before the folder goes.
-#[derive(Debug, Default)]
-pub(crate) struct Mounts(Vec<PathBuf>);
-
-impl Mounts {
-    fn tmpfs(&mut self, point: &Path) -> Result<()> {
-        let words = ["mount", "-t", "tmpfs", "-o", "size=20m", "restore"].map(AsRef::as_ref);
-        assert!(run(&argv(words.into_iter().chain([point.as_os_str()])), b"")?.status.success());
-        self.0.push(point.to_owned());
-        Ok(())
-    }
-
-    /// It is no longer written to.
-    fn freeze(&self) -> Result<()> {
-        for point in &self.0 {
-            let words = ["mount", "-o", "remount,ro"].map(AsRef::as_ref);
-            assert!(run(&argv(words.into_iter().chain([point.as_os_str()])), b"")?.status.success());
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Mounts {
-    fn drop(&mut self) {
-        for point in self.0.iter().rev() {
-            let _ = run(&argv(["umount".as_ref(), "-l".as_ref(), point.as_os_str()]), b"");
-        }
     }
 }
 
@@ -380,9 +346,9 @@ pub(crate) fn build_source(source: &Path) {
     set_time(source, SAVED);
 }
 
-/// Lays out what a restore finds at `top`; flags and read-only mounts come with [`Flagged::set`]
-/// and [`freeze`].
-pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, mounts: &mut Mounts) -> Result<()> {
+/// Lays out what a restore finds at `top`; [`freeze`] sets flags, and has the mounts of `frozen` be
+/// read-only.
+pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, frozen: &mut Vec<PathBuf>) -> Result<()> {
     for situation in Situation::ALL {
         let here = top.join(situation.name());
         if situation == Situation::MissingBelowLink {
@@ -392,7 +358,8 @@ pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, mounts: &mut Mount
             fs::create_dir_all(&here).unwrap();
         }
         if situation == Situation::ReadOnlyMount {
-            mounts.tmpfs(&here)?;
+            bed::mount_memory(&here)?;
+            frozen.push(here.clone());
         }
         for kind in Kind::ALL {
             situation.prepare(kind, &here, flagged);
@@ -405,9 +372,13 @@ pub(crate) fn build_target(top: &Path, flagged: &mut Flagged, mounts: &mut Mount
 }
 
 /// Makes everything ready for the restores.
-pub(crate) fn freeze(flagged: &Flagged, mounts: &Mounts) -> Result<()> {
-    flagged.set()?;
-    mounts.freeze()
+pub(crate) fn freeze(flagged: &Flagged, frozen: &[PathBuf]) -> Result<()> {
+    flagged.chattr("+")?;
+    for point in frozen {
+        let words = ["mount", "-o", "remount,ro"].map(AsRef::as_ref);
+        assert!(run(&argv(words.into_iter().chain([point.as_os_str()])), b"")?.status.success());
+    }
+    Ok(())
 }
 
 fn device(path: &Path, kind: SFlag, major: u64, minor: u64) {

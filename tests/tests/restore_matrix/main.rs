@@ -21,9 +21,9 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, Memory, Result, StockRecord, below, in_order_of_names, level_times, umask,
+    Bed, BedOptions, ClientOptions, Fd, Result, StockRecord, below, in_order_of_names, level_times, mount_memory, umask,
 };
-use cells::{Flagged, Kind, Mounts, Situation};
+use cells::{Flagged, Kind, Situation};
 use verdict::{Side, Table, compare_cells, compare_form};
 
 /// The client, and one that may only restore to some places.
@@ -37,9 +37,6 @@ fn now() -> i64 {
 
 /// The bed with its clients, and what is saved.
 struct Ground {
-    // Unmounted before the folder of the bed goes. In it directories are read in the same order
-    // everywhere.
-    _source: Memory,
     bed: Bed,
     cells: PathBuf,
     forms: PathBuf,
@@ -58,7 +55,8 @@ impl Ground {
             vec![format!("Allowed Restore Directories = {0}/yes, {0}/some/*", limits.display())];
         options.every_message = true;
         let source = options.source()?;
-        let memory = Memory::mount(&source)?;
+        // Read in the same order everywhere.
+        mount_memory(&source)?;
         let (cells, forms) = (source.join("cells"), source.join("forms"));
         cells::build_source(&cells);
         forms::build_source(&forms);
@@ -68,7 +66,7 @@ impl Ground {
         let bed = Bed::start(options)?;
         let backup = |set: &str| bed.backup("test", &format!("fileset={set}"))?.must_be_good();
         let backups = [backup("cells")?.row.id, backup("forms")?.row.id];
-        Ok(Self { _source: memory, bed, cells, forms, backups })
+        Ok(Self { bed, cells, forms, backups })
     }
 
     /// Runs restores; those of the stock daemon one by one, since two at a time can lose its umask
@@ -86,21 +84,21 @@ impl Ground {
 
     /// All cells in all replace modes.
     fn cells(&self, table: &mut Table) -> Result<()> {
-        let (mut flagged, mut mounts) = (Flagged::default(), Mounts::default());
+        let (mut flagged, mut frozen) = (Flagged::default(), Vec::new());
         let place = |mode: &str| self.bed.folder().join("restored").join(mode);
         let mut commands = Vec::new();
         for mode in MODES {
             let to = place(mode);
             let top = below(&to, &self.cells);
             fs::create_dir_all(&top).unwrap();
-            cells::build_target(&top, &mut flagged, &mut mounts)?;
+            cells::build_target(&top, &mut flagged, &mut frozen)?;
             commands.push(format!(
                 "restore jobid={} client=test-fd where={} replace={mode} restorejob=restore all done yes",
                 self.backups[0],
                 to.display(),
             ));
         }
-        cells::freeze(&flagged, &mounts)?;
+        cells::freeze(&flagged, &frozen)?;
         let start = now();
         let jobs = self.restore(&commands)?;
         drop(flagged);

@@ -8,35 +8,23 @@ use std::path::{Path, PathBuf};
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, run};
 
-/// An ext4 in a file. Dropping it unmounts it.
-struct Ext4(PathBuf);
-
-impl Ext4 {
-    /// Says why if this machine can't make it.
-    fn make(folder: &Path) -> Result<std::result::Result<Self, &'static str>> {
-        if !nix::unistd::geteuid().is_root() {
-            return Ok(Err("needs root, to mount"));
-        }
-        if !Path::new("/dev/loop-control").exists() {
-            return Ok(Err("there are no loop devices"));
-        }
-        let (image, top) = (folder.join("ext4.image"), folder.join("ext4"));
-        fs::create_dir(&top).unwrap();
-        fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
-        let [image, place] = [&image, &top].map(|path| path.to_string_lossy());
-        let made = run(&argv(["mkfs.ext4", "-q", "-F", &*image]), b"")?;
-        assert!(made.status.success(), "{}", made.text());
-        let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
-        assert!(mounted.status.success(), "{}", mounted.text());
-        Ok(Ok(Self(top)))
+/// Where an ext4 in a file is mounted; or why this machine can't make it.
+fn mount_ext4(folder: &Path) -> Result<std::result::Result<PathBuf, &'static str>> {
+    if !nix::unistd::geteuid().is_root() {
+        return Ok(Err("needs root, to mount"));
     }
-}
-
-impl Drop for Ext4 {
-    fn drop(&mut self) {
-        // A daemon of a test that failed may still be in it.
-        let _ = run(&argv(["umount", "--lazy", &self.0.to_string_lossy()]), b"");
+    if !Path::new("/dev/loop-control").exists() {
+        return Ok(Err("there are no loop devices"));
     }
+    let (image, top) = (folder.join("ext4.image"), folder.join("ext4"));
+    fs::create_dir(&top).unwrap();
+    fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
+    let [image, place] = [&image, &top].map(|path| path.to_string_lossy());
+    let made = run(&argv(["mkfs.ext4", "-q", "-F", &*image]), b"")?;
+    assert!(made.status.success(), "{}", made.text());
+    let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
+    assert!(mounted.status.success(), "{}", mounted.text());
+    Ok(Ok(top))
 }
 
 /// A change of each kind that an Incremental has to find.
@@ -68,11 +56,10 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
         client
     });
     let mut options = BedOptions::new("inode-scan", clients)?;
-    let ext4 = match Ext4::make(options.folder.path())? {
-        Ok(ext4) => ext4,
+    let top = match mount_ext4(options.folder.path())? {
+        Ok(mounted) => mounted.join("tree"),
         Err(why) => return skip::test(why),
     };
-    let top = ext4.0.join("tree");
     for number in 0..400 {
         let directory = top.join((number % 4).to_string());
         fs::create_dir_all(&directory).unwrap();

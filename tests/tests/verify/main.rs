@@ -23,7 +23,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Expect, Fd, JobResult, Memory, Result, StockRecord, in_order_of_names, next_second,
+    Bed, BedOptions, ClientOptions, Expect, Fd, JobResult, Result, StockRecord, in_order_of_names, mount_memory,
+    next_second,
 };
 use matrix::rows;
 use row::{Level, PHASES, Phase, Row};
@@ -108,15 +109,13 @@ fn differences(rows: &[Row]) -> Result<Vec<(usize, Vec<String>)>> {
     options.every_message = true;
     let source = options.source()?;
     // Read in the same order everywhere.
-    let memory = Memory::mount(&source)?;
+    mount_memory(&source)?;
     trees::build(&source)?;
     in_order_of_names(&source)?;
     let deeper = options.folder.path().components().count().saturating_sub(3);
     options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()), deeper)).collect();
     options.director_resources = rows.iter().enumerate().flat_map(|(number, row)| row.jobs(&client(number))).collect();
     let bed = Bed::start(options)?;
-    // Unmounted before the folder of the bed goes.
-    let _memory = memory;
     let mut ran: Vec<Ran> = Vec::new();
     for phase in PHASES {
         prepare(&bed, rows, phase, &ran)?;
