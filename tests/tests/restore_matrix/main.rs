@@ -141,7 +141,7 @@ impl Ground {
                 level_times(&top, (start, now()))?;
             }
             let (client, source) = (client(row), self.forms.clone());
-            compare_form(row.name, &Side { client, to, top, source, job: self.bed.result(job)? }, table)?;
+            compare_form(row, &Side { client, to, top, source, job: self.bed.result(job)? }, table)?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use bed::{JobResult, Result, StockRecord, TreeRules, tree_lines};
 
 use crate::cells::{Kind, Situation};
 use crate::documented;
+use crate::forms::Form;
 
 /// Lines of the Director's report that come from the File Daemon.
 const REPORT: [&str; 6] =
@@ -75,10 +76,10 @@ impl Table {
         Self { record, is_stock, rows: BTreeMap::new() }
     }
 
-    /// Compares the parts of a row.
-    fn add(&mut self, row: &str, parts: [(&str, Vec<String>); 2]) -> Result<()> {
+    /// Compares the parts of a row, which is made of `input`.
+    fn add(&mut self, row: &str, input: &str, parts: [(&str, Vec<String>); 2]) -> Result<()> {
         for (part, lines) in parts {
-            let differences = self.record.differences(row, part, row, &lines)?;
+            let differences = self.record.differences(row, part, input, &lines)?;
             self.rows.entry(row.to_owned()).or_default().extend(differences);
         }
         Ok(())
@@ -176,7 +177,8 @@ pub(crate) fn compare_cells(mode: &str, side: &Side, table: &mut Table) -> Resul
             let cell = format!("{} {}", situation.name(), kind.name());
             let tree = side.tree(&side.top.join(situation.name()).join(kind.name()))?;
             let said = told.remove(&cell).unwrap_or_default();
-            table.add(&format!("{mode} {cell}"), [("tree", tree), ("messages", said)])?;
+            let row = format!("{mode} {cell}");
+            table.add(&row, &row, [("tree", tree), ("messages", said)])?;
         }
     }
     let mut said = told.remove("").unwrap_or_default();
@@ -187,11 +189,16 @@ pub(crate) fn compare_cells(mode: &str, side: &Side, table: &mut Table) -> Resul
         path.split('/').nth(1).is_none_or(|cell| Kind::ALL.iter().all(|kind| kind.name() != cell))
     };
     let around = side.tree(&side.top)?.into_iter().filter(is_around).collect();
-    table.add(&format!("{mode} job"), [("tree", around), ("messages", said)])
+    let row = format!("{mode} job");
+    table.add(&row, &row, [("tree", around), ("messages", said)])
 }
 
 /// Compares the restore of one form of names.
-pub(crate) fn compare_form(name: &str, side: &Side, table: &mut Table) -> Result<()> {
+pub(crate) fn compare_form(form: &Form, side: &Side, table: &mut Table) -> Result<()> {
     let said = [side.messages(), side.report()].concat();
-    table.add(&format!("form {name}"), [("tree", side.tree(&side.top)?), ("messages", said)])
+    table.add(
+        &format!("form {}", form.name),
+        &format!("{form:?}"),
+        [("tree", side.tree(&side.top)?), ("messages", said)],
+    )
 }
