@@ -72,9 +72,11 @@ impl Kept {
             if runs.len() != recordings.len() {
                 return Err(BedError::Usage(format!("{suite}: {name}: only {} recordings have it", runs.len())));
             }
-            if let Some(pattern) = Pattern::of(&runs) {
-                kept.rows.insert(name, Row { input, pattern });
+            let Some(pattern) = Pattern::of(&runs) else { continue };
+            if pattern.holds_nothing() {
+                return Err(BedError::Usage(format!("{suite}: {name}: the recordings have no line in common")));
             }
+            kept.rows.insert(name, Row { input, pattern });
         }
         Ok(kept)
     }
@@ -130,6 +132,7 @@ fn split(text: &str) -> Option<(String, u64, Vec<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::folder::Folder;
 
     #[test]
     fn records_are_read_as_they_were_written() {
@@ -140,5 +143,20 @@ mod tests {
         assert_eq!((row.input, row.pattern.any_order, row.pattern.lines[1].may_be_missing), (10, false, true));
         assert_eq!(kept.rows["next: y"].pattern.lines[0].text, " three");
         assert!(Kept::parse("no row\n line\n").is_none());
+    }
+
+    #[test]
+    fn a_row_whose_recordings_have_nothing_in_common_is_refused() {
+        let merged = |second: &str| {
+            let folder = Folder::new("recordings").unwrap();
+            let runs = ["a restored file", second].map(|line| {
+                let run = folder.make(&format!("of-{}/suite", line.len())).unwrap();
+                fs::write(run.join("row"), format!("row: tree\n000000000000000a\n{line}\n")).unwrap();
+                run.parent().unwrap().to_owned()
+            });
+            Kept::merge("suite", &runs, "stock").map(|kept| kept.rows.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(merged("a restored file 2"), Ok(1));
+        assert_eq!(merged("!"), Err("suite: row: tree: the recordings have no line in common".to_owned()));
     }
 }

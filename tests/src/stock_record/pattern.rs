@@ -39,6 +39,11 @@ impl Pattern {
         Some(others.iter().fold(pattern, |pattern, run| pattern.with(run)))
     }
 
+    /// Whether every line may be missing, so that runs without a line fit.
+    pub fn holds_nothing(&self) -> bool {
+        !self.lines.is_empty() && self.lines.iter().all(|line| line.may_be_missing)
+    }
+
     /// The same pattern, widened until it fits one more run.
     fn with(mut self, run: &[String]) -> Self {
         if let Some(pairs) = self.one_to_one(run) {
