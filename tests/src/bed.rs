@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use nix::unistd::User;
@@ -39,6 +39,21 @@ pub struct Bed {
 
 /// No job of the bed lasts longer.
 const LONGEST_JOB: Duration = Duration::from_secs(600);
+
+/// The last line of a job's report begins with it.
+const REPORT_END: &str = "  Termination: ";
+
+/// So often the catalog is asked for reports that the Director's file lacks.
+const SECOND_LOOK: Duration = Duration::from_secs(5);
+
+/// Whether it is time to ask again.
+fn is_due(asked: &mut Instant) -> bool {
+    let is_due = asked.elapsed() >= SECOND_LOOK;
+    if is_due {
+        *asked = Instant::now();
+    }
+    is_due
+}
 
 /// One daemon of the bed, running or not.
 #[derive(Debug)]
@@ -365,31 +380,37 @@ impl Bed {
     }
 
     /// Waits until the reports of all these jobs are in the catalog. A question to it takes the
-    /// Director's lock there, so it is asked when the Director's file has them.
+    /// Director's lock there, so it is asked when the Director's file has them, and now and then:
+    /// where jobs end together, the file has lines of one within the report of another.
     pub fn wait_for_reports(&self, jobs: &[u32]) -> Result<()> {
+        let mut asked = Instant::now();
         wait_for(&format!("the reports of {jobs:?}"), LONGEST_JOB, || {
             let does_run = self.director.runs();
             let told = jobs.iter().map(|job| self.reports.has(*job)).collect::<Result<Vec<_>>>()?;
             match told.iter().filter(|is_told| !**is_told).count() {
                 0 => Ok(Ok(())),
                 _ if !does_run => Err(BedError::Usage(format!("{} has ended", self.director.name))),
+                _ if is_due(&mut asked) && self.with_message(jobs, REPORT_END)? == jobs.len() => Ok(Ok(())),
                 missing => Ok(Err(format!("{missing} of {} are missing", jobs.len()))),
             }
         })?;
-        self.wait_for_messages(jobs, "  Termination: ")
+        self.wait_for_messages(jobs, REPORT_END)
     }
 
     /// Waits until a message with this text is in the catalog for each of these jobs. The Director
     /// writes the end of its file late.
     pub fn wait_for_messages(&self, jobs: &[u32], text: &str) -> Result<()> {
+        wait_for(&format!("{text:?} in the log of {jobs:?}"), PATIENCE, || {
+            let seen = self.with_message(jobs, text)?;
+            Ok(if seen == jobs.len() { Ok(()) } else { Err(format!("{seen} of {}", jobs.len())) })
+        })
+    }
+
+    /// How many of these jobs have a message with this text in the catalog.
+    fn with_message(&self, jobs: &[u32], text: &str) -> Result<usize> {
         let list = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let rest = format!("FROM Log WHERE JobId IN ({list}) AND LogText LIKE '%{text}%'");
-        wait_for(&format!("{text:?} in the log of {jobs:?}"), PATIENCE, || {
-            let rows = self.catalog.rows(&["COUNT(DISTINCT JobId)"], &rest)?;
-            let seen = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
-            let seen = String::from_utf8_lossy(&seen).into_owned();
-            Ok(if seen == jobs.len().to_string() { Ok(()) } else { Err(format!("{seen} of {}", jobs.len())) })
-        })
+        Ok(self.catalog.rows(&["DISTINCT JobId"], &rest)?.len())
     }
 
     /// The row and the log of a job that has ended.
@@ -405,17 +426,20 @@ impl Bed {
 
     /// How many reports a job has: one more each time that it is resumed.
     pub fn reports_of(&self, job: u32) -> Result<usize> {
-        self.reports.count(job)
+        let rest = format!("FROM Log WHERE JobId = {job} AND LogText LIKE '%{REPORT_END}%'");
+        Ok(self.catalog.rows(&["LogId"], &rest)?.len())
     }
 
     /// Waits for the end of a job that had so many reports when it was resumed.
     pub fn wait_again(&self, job: u32, reports: usize) -> Result<JobResult> {
+        let mut asked = Instant::now();
         wait_for(&format!("another report of job {job}"), LONGEST_JOB, || {
-            Ok(if self.reports.count(job)? > reports { Ok(()) } else { Err(format!("{reports} until now")) })
+            let is_told = self.reports.count(job)? > reports;
+            let is_there = is_told || (is_due(&mut asked) && self.reports_of(job)? > reports);
+            Ok(if is_there { Ok(()) } else { Err(format!("{reports} until now")) })
         })?;
-        let rest = format!("FROM Log WHERE JobId = {job} AND LogText LIKE '%  Termination: %'");
         wait_for(&format!("another report in the log of job {job}"), PATIENCE, || {
-            let rows = self.catalog.rows(&["LogId"], &rest)?.len();
+            let rows = self.reports_of(job)?;
             Ok(if rows > reports { Ok(()) } else { Err(format!("{rows} until now")) })
         })?;
         self.ended(job)

@@ -13,7 +13,7 @@ use walkdir::WalkDir;
 
 use crate::error::{BedError, Result};
 
-/// Mounts one, in the folder of a bed, which unmounts it.
+/// Mounts a tmpfs in the folder of a bed, which unmounts it.
 pub fn mount_memory(point: &Path) -> Result<()> {
     mount(Some("bed"), point, Some("tmpfs"), MsFlags::empty(), Some("size=200m"))
         .map_err(BedError::file_errno("mount a tmpfs on", point))

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, StockRecord, wait_for};
@@ -84,5 +84,19 @@ fn messages_by_mail_and_to_the_operator_are_those_of_the_stock_daemon() -> Resul
         wrong.extend(record.differences("two jobs", what, &input, &lines)?);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+/// The stock Director writes what jobs say at the same time into one file, at times a line of one
+/// into the report of another: such a report is never found in the file.
+#[test]
+fn the_end_of_a_job_is_known_even_if_the_director_s_file_lacks_its_report() -> Result<()> {
+    let options = BedOptions::new("no-reports", [ClientOptions::new(Fd::under_test()?).named("test")])?;
+    options.source()?;
+    let bed = Bed::start(options)?;
+    let file = bed.folder().join("work/dir/messages");
+    symlink("/dev/null", &file).unwrap();
+    let job = bed.backup("test", "")?.must_be_good()?;
+    assert!(file.is_symlink() && job.log.contains("  Termination: "), "{}", job.log);
     Ok(())
 }
