@@ -1,18 +1,16 @@
-// Holds a write lease on the file that it is given. When somebody wants to read the file, puts a fifo in its place, gives
-// the lease back and leaves.
+// Holds a write lease on the first file that it is given. When somebody wants to read the file, puts the second one, a
+// fifo, in its place in one step, gives the lease back and leaves.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 int main(int count, char **words)
 {
     sigset_t wanted;
     int found, file;
-    if (count != 2)
+    if (count != 3)
         return 2;
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGIO);
@@ -26,7 +24,7 @@ int main(int count, char **words)
     fflush(stdout);
     if (sigwait(&wanted, &found) != 0)
         return 1;
-    if (unlink(words[1]) < 0 || mkfifo(words[1], 0666) < 0) {
+    if (rename(words[2], words[1]) < 0) {
         perror(words[1]);
         return 1;
     }

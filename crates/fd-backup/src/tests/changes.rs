@@ -360,7 +360,9 @@ fn a_fifo_that_replaces_a_file_under_lease_does_not_block() {
     let holder = bed.path("holder");
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lease.c");
     assert!(Command::new("cc").arg("-o").arg(&holder).arg(source).status().unwrap().success());
-    let mut child = Command::new(&holder).arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+    let replacement = bed.path("replacement");
+    support::fifo(&replacement);
+    let mut child = Command::new(&holder).args([&path, &replacement]).stdout(Stdio::piped()).spawn().unwrap();
     let mut ready = [0; 6];
     child.stdout.take().unwrap().read_exact(&mut ready).unwrap();
     assert_eq!(&ready, b"ready\n");
