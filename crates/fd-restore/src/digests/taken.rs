@@ -23,8 +23,10 @@ use crate::sync::{Receiver, Sender, bounded};
 pub(super) const SMALL: u64 = 512 << 10;
 /// Bytes that are handed over together.
 const BLOCK: usize = 256 * 1024;
-/// Blocks that wait. With the one of each thread they are the memory that this takes.
-const WAITING: usize = 2;
+/// Blocks that wait. With the one of each thread they are the memory that this takes. They last for
+/// 4 ms of MD5: so long may the job's thread be off its processor, which the Storage Daemon uses,
+/// too, before the digests stand still.
+const WAITING: usize = 12;
 
 /// Data that is digested as it comes.
 pub(super) struct TakenData {
