@@ -5,6 +5,7 @@
 //! it reads. After the first replica of a cell what both have made is compared.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -558,6 +559,10 @@ fn clients(cell: Cell) -> Vec<ClientOptions> {
         for client in &mut clients {
             client.settings.push("job.inode_scan = \"always\"".to_owned());
         }
+    }
+    let lines = env::var("BENCH_SETTINGS").unwrap_or_default();
+    for client in &mut clients {
+        client.settings.extend(lines.split(';').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
     }
     clients
 }
