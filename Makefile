@@ -88,7 +88,7 @@ fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-
 	@CARGO_PROFILE_RELEASE_OPT_LEVEL=0 scripts/fresh-root make demo-short
 	@CARGO_PROFILE_RELEASE_OPT_LEVEL=0 scripts/fresh-root make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"
 
-lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book, house rules
+lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book
 	@scripts/lint
 
 advisories: lint-tools ## Known faults of the dependencies, where the RustSec database can be reached
@@ -232,10 +232,7 @@ tarball-test: tarball ## The tarball over the stock package and undone, in a thr
 portable: export FERROFD_PORTABLE := 1
 portable: ## Tarball, DEB and RPM with OpenSSL inside, for Linux with a C library of 2.17: Enterprise Linux 7 and 8, Debian 11
 	@PACKAGE_PACKAGES="rpm perl python3-venv" scripts/system-packages
-	@packaging/build
-	@packaging/build-tarball
-	@packaging/build-deb
-	@packaging/build-rpm
+	@packaging/build-all
 
 portable-test: portable ## The portable packages over the stock ones of Debian 11 and Ubuntu 20.04 and back; Debian 11 as a server
 	$(BUILD) -q
@@ -306,8 +303,8 @@ compat-test: deb ## Directors and Storage Daemons of other releases, with the st
 support: ## Put what the tests have shown on this machine into docs/support.md
 	@scripts/support
 
-release: ## Build all packages twice, sign and test them (RELEASE_KEY=FILE, or test), into target/release-VERSION
-	@PACKAGE_PACKAGES="rpm rpmlint lintian systemd openssh-client apparmor checkpolicy semodule-utils mandoc" scripts/system-packages
+release: ## Build all packages, those of this system twice, sign and test them (RELEASE_KEY=FILE, or test), into target/release-VERSION
+	@PACKAGE_PACKAGES="rpm rpmlint lintian systemd openssh-client apparmor checkpolicy semodule-utils mandoc perl python3-venv" scripts/system-packages
 	@scripts/release
 
 clean: ## Remove what was built here (the bed's Debian root and the lint tools stay in their caches)
