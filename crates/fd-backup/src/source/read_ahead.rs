@@ -14,10 +14,10 @@ use rustix::fs::{Advice, fadvise};
 
 /// The kernel reads no more than that for one request of ours.
 const STEP: u64 = 128 << 10;
-/// Reads are judged by so many bytes.
-const JUDGED: u64 = 256 << 10;
-/// They are late if these bytes take longer: 100 MB/s.
-const LATE: Duration = Duration::from_micros(2600);
+/// Reads are judged by so many bytes: enough that one late answer of a busy host doesn't count.
+const JUDGED: u64 = 1 << 20;
+/// They are late if these bytes take longer: 64 MB/s. What is faster the kernel reads better alone.
+const LATE: Duration = Duration::from_millis(16);
 /// The largest window in bytes.
 const WINDOW: u64 = 8 << 20;
 /// All windows of the process together, about, but each has at least a sixteenth of [`WINDOW`].
@@ -110,19 +110,19 @@ mod tests {
         file.set_len(size).unwrap();
         let mut ahead = ReadAhead::default();
         let read = |ahead: &mut ReadAhead, time| {
-            (0..4).for_each(|_| ahead.note(65_536, time));
-            ahead.judge(file.as_fd(), 4 * 65_536, size);
+            (0..16).for_each(|_| ahead.note(65_536, time));
+            ahead.judge(file.as_fd(), 16 * 65_536, size);
             ahead.window.is_some()
         };
         ahead.judge(file.as_fd(), 0, size);
         assert!(ahead.window.is_none(), "nothing is known yet");
         assert!(!read(&mut ahead, Duration::from_micros(300)), "fast");
-        assert!(!read(&mut ahead, Duration::from_micros(600)));
+        assert!(!read(&mut ahead, Duration::from_micros(900)));
         assert!(read(&mut ahead, Duration::from_millis(5)));
-        ahead.ask(file.as_fd(), 4 * 65_536, size);
+        ahead.ask(file.as_fd(), 16 * 65_536, size);
         let end = ahead.window.as_ref().unwrap().end;
-        assert!((WINDOW / 16..=WINDOW).contains(&(end - 4 * 65_536)), "{end}");
-        ahead.ask(file.as_fd(), 5 * 65_536, size);
+        assert!((WINDOW / 16..=WINDOW).contains(&(end - 16 * 65_536)), "{end}");
+        ahead.ask(file.as_fd(), 17 * 65_536, size);
         assert_eq!(ahead.window.as_ref().unwrap().end, end, "half of the window is enough");
     }
 
@@ -130,10 +130,10 @@ mod tests {
     fn what_is_in_memory_is_not_asked_for() {
         // In memory for sure: a disk's page may be freed at any time.
         let file = rustix::fs::memfd_create("data", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
-        rustix::io::write(&file, &vec![7; 1 << 20]).unwrap();
+        rustix::io::write(&file, &vec![7; 2 << 20]).unwrap();
         let mut ahead = ReadAhead::default();
-        ahead.note(1 << 18, Duration::from_secs(1));
-        ahead.judge(file.as_fd(), 1 << 18, 1 << 20);
+        ahead.note(1 << 20, Duration::from_secs(1));
+        ahead.judge(file.as_fd(), 1 << 20, 2 << 20);
         assert!(ahead.window.is_none());
     }
 }
