@@ -5,7 +5,6 @@
 //! it reads. After the first replica of a cell what both have made is compared.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -67,10 +66,16 @@ pub(crate) struct Used {
 }
 
 impl<'a> Group<'a> {
-    /// Raises the bed for a cell and its neighbours.
-    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
+    /// Raises the bed for a cell and its neighbours; `settings` are lines of ours' `bacula-fd.toml`.
+    pub fn start(
+        cell: Cell,
+        settings: &[String],
+        tree: &'a Standing,
+        watch: &'a Watch,
+        restored: &'a mut Restored,
+    ) -> Result<Self> {
         let places = Places::of(cell.variant, tree, restored)?;
-        let mut clients = clients(cell);
+        let mut clients = clients(cell, settings);
         let mut ways = BTreeMap::new();
         let mut storage = None;
         if let Variant::Far(round_trip, rate) = cell.variant {
@@ -542,7 +547,7 @@ fn has_floor(cell: Cell) -> bool {
 }
 
 /// The daemons of a bed, and the floor's stand-in.
-fn clients(cell: Cell) -> Vec<ClientOptions> {
+fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
     let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
     if cell.variant == Variant::Accurate {
         for client in &mut clients {
@@ -555,14 +560,9 @@ fn clients(cell: Cell) -> Vec<ClientOptions> {
     if let Variant::Workers(_, count) = cell.variant {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
     }
-    if cell.variant == Variant::OnImage(Image::Ext4Scan) {
-        for client in &mut clients {
-            client.settings.push("job.inode_scan = \"always\"".to_owned());
-        }
-    }
-    let lines = env::var("BENCH_SETTINGS").unwrap_or_default();
+    let scan = (cell.variant == Variant::OnImage(Image::Ext4Scan)).then(|| "job.inode_scan = \"always\"".to_owned());
     for client in &mut clients {
-        client.settings.extend(lines.split(';').map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned));
+        client.settings.extend(settings.iter().chain(&scan).cloned());
     }
     clients
 }

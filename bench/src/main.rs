@@ -65,6 +65,10 @@ enum Command {
         /// else all.
         #[arg(long, env = "BENCH_CELLS", default_value = "")]
         cells: String,
+        /// A line of ours' `bacula-fd.toml`, such as "job.depth = 1". The rows don't tell of it, so it
+        /// needs an `--out` of its own.
+        #[arg(long, requires = "out")]
+        setting: Vec<String>,
         /// Where results go; samples are added to those that are there.
         #[arg(long)]
         out: Option<PathBuf>,
@@ -141,9 +145,9 @@ fn main() -> ExitCode {
             }
             Ok(true)
         }
-        Command::Run { quick, replicas, cells, out, trees, check } => {
+        Command::Run { quick, replicas, cells, setting, out, trees, check } => {
             let replicas = replicas.unwrap_or(if quick { QUICK } else { REPLICAS });
-            run(replicas, &cells, out, trees).map(|(good, kept)| good && (kept || !check))
+            run(replicas, &cells, &setting, out, trees).map(|(good, kept)| good && (kept || !check))
         }
         Command::HotSet => bed::setup::root(&mut |step| say(step)).and_then(|_| hot_set::measure()).map(|found| {
             say(&hot_set::markdown(&found));
@@ -227,7 +231,13 @@ fn watch_signals() -> Result<Arc<AtomicBool>> {
 
 /// Measures; whether every job was good and both daemons made the same, and whether the promises
 /// are kept.
-fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>) -> Result<(bool, bool)> {
+fn run(
+    replicas: u32,
+    choice: &str,
+    settings: &[String],
+    out: Option<PathBuf>,
+    trees: Option<PathBuf>,
+) -> Result<(bool, bool)> {
     let cells = Cell::choose(choice)?;
     // Before any thread: what it mounts is seen by this process and its children only.
     let watch = Watch::best();
@@ -246,7 +256,9 @@ fn run(replicas: u32, choice: &str, out: Option<PathBuf>, trees: Option<PathBuf>
             failures.push("interrupted".to_owned());
             break;
         }
-        if let Err(error) = run_group(neighbours, replicas, &watch, &mut restored, [&out, &trees], &interrupted) {
+        if let Err(error) =
+            run_group(neighbours, settings, replicas, &watch, &mut restored, [&out, &trees], &interrupted)
+        {
             let words = shortened(&error.to_string());
             say(&format!("FAILED: {words}"));
             failures.push(words);
@@ -283,6 +295,7 @@ fn shortened(text: &str) -> String {
 
 fn run_group(
     cells: &[Cell],
+    settings: &[String],
     replicas: u32,
     watch: &Watch,
     restored: &mut Restored,
@@ -295,7 +308,7 @@ fn run_group(
         return Ok(());
     }
     let tree = first.tree.stand(trees)?;
-    let mut stage = Stage::start(first, &tree, watch, restored)?;
+    let mut stage = Stage::start(first, settings, &tree, watch, restored)?;
     for &cell in cells {
         for replica in 1..=replicas {
             if interrupted.load(Ordering::Relaxed) {

@@ -3,7 +3,7 @@
 
 use std::env;
 
-use bed::Result;
+use bed::{BedError, Result};
 
 use crate::bucket::Buckets;
 use crate::cell::{Cell, Level, Variant};
@@ -48,16 +48,28 @@ impl<'a> Stage<'a> {
         cell.tree.kind.missing().or_else(variant).or_else(room)
     }
 
-    /// Raises the bed.
-    pub fn start(cell: Cell, tree: &'a Standing, watch: &'a Watch, restored: &'a mut Restored) -> Result<Self> {
+    /// Raises the bed; `settings` are lines of ours' `bacula-fd.toml`.
+    ///
+    /// # Errors
+    /// There are settings, and the cell's clients are not one of each daemon.
+    pub fn start(
+        cell: Cell,
+        settings: &[String],
+        tree: &'a Standing,
+        watch: &'a Watch,
+        restored: &'a mut Restored,
+    ) -> Result<Self> {
         match cell.variant {
+            Variant::Clients(_) | Variant::Bucket(..) if !settings.is_empty() => {
+                Err(BedError::Usage(format!("{cell} takes no settings")))
+            }
             Variant::Clients(count) => {
                 Together::start(cell, count, tree, watch).map(|many| Self::Together(Box::new(many)))
             }
             Variant::Bucket(mounted, in_flight) => {
                 Buckets::start(cell, (mounted, in_flight), tree, watch).map(|bucket| Self::Bucket(Box::new(bucket)))
             }
-            _ => Group::start(cell, tree, watch, restored).map(|group| Self::One(Box::new(group))),
+            _ => Group::start(cell, settings, tree, watch, restored).map(|group| Self::One(Box::new(group))),
         }
     }
 

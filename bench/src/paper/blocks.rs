@@ -121,7 +121,7 @@ impl Blocks<'_> {
         if tree.is_new || !manifest.exists() {
             manifest::keep(&tree.path, &manifest)?;
         }
-        let mut stage = Stage::start(cell, &tree, self.watch, restored)?;
+        let mut stage = Stage::start(cell, &[], &tree, self.watch, restored)?;
         let mut found = Vec::new();
         for &(cell, replica) in missing {
             if self.interrupted.load(Ordering::Relaxed) {
