@@ -66,7 +66,8 @@ pub(crate) struct Used {
 }
 
 impl<'a> Group<'a> {
-    /// Raises the bed for a cell and its neighbours; `settings` are lines of ours' `bacula-fd.toml`.
+    /// Raises the bed for a cell and its neighbours; `settings` are lines of ours'
+    /// `bacula-fd.toml`.
     pub fn start(
         cell: Cell,
         settings: &[String],

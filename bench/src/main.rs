@@ -65,8 +65,8 @@ enum Command {
         /// else all.
         #[arg(long, env = "BENCH_CELLS", default_value = "")]
         cells: String,
-        /// A line of ours' `bacula-fd.toml`, such as "job.depth = 1". The rows don't tell of it, so it
-        /// needs an `--out` of its own.
+        /// A line of ours' `bacula-fd.toml`, such as "job.depth = 1". The rows don't tell of it, so
+        /// it needs an `--out` of its own.
         #[arg(long, requires = "out")]
         setting: Vec<String>,
         /// Where results go; samples are added to those that are there.
