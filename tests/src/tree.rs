@@ -73,7 +73,7 @@ impl Noise {
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes: Vec<u8> = Vec::with_capacity(count + 8);
         while bytes.len() < count {
-            bytes.extend(self.number().to_le_bytes());
+            bytes.extend_from_slice(&self.number().to_le_bytes());
         }
         bytes.truncate(count);
         bytes

@@ -219,17 +219,17 @@ impl Iterator for Records {
 impl Volume {
     /// The next block, or `None` at the end of the volume.
     fn block(&mut self) -> Result<Option<Block>> {
-        let mut bytes = vec![0; OLD_BLOCK_HEADER];
-        let got = read_as_much(&mut self.reader, &mut bytes).map_err(BedError::file("read", &self.path))?;
+        let mut start = [0; OLD_BLOCK_HEADER];
+        let got = read_as_much(&mut self.reader, &mut start).map_err(BedError::file("read", &self.path))?;
         if got == 0 {
             return Ok(None);
         }
         if got < OLD_BLOCK_HEADER {
             return Err(self.problem(format!("{got} bytes where a block header must stand")));
         }
-        let number = |at| u32::from_be_bytes(word(&bytes, at));
+        let number = |at| u32::from_be_bytes(word(&start, at));
         let (options, length, session) = (number(0), number(4) as usize, (number(16), number(20)));
-        let header = match &word(&bytes, 12) {
+        let header = match &word(&start, 12) {
             IDENTIFIER => BLOCK_HEADER,
             OLD_IDENTIFIER => OLD_BLOCK_HEADER,
             other => return Err(self.problem(format!("expected block identifier BB03 or BB02, got {other:?}"))),
@@ -238,8 +238,9 @@ impl Volume {
         if !good_options || !(header..=LARGEST_BLOCK).contains(&length) {
             return Err(self.problem(format!("block options {options:#x}, length {length}")));
         }
-        bytes.resize(length, 0);
-        let rest = bytes.get_mut(OLD_BLOCK_HEADER..).unwrap_or_default();
+        let mut bytes = vec![0; length];
+        let (head, rest) = bytes.split_at_mut(OLD_BLOCK_HEADER);
+        head.copy_from_slice(&start);
         self.reader.read_exact(rest).map_err(BedError::file("read a whole block of", &self.path))?;
         let body = bytes.split_off(header);
         self.check(&bytes, &body)?;

@@ -102,7 +102,7 @@ fn a_data_directory_restored_from_a_snapshot_starts_and_is_whole() -> Result<()>
     let server = Server::start(&programs, &data, bed.folder().join("server"), &bed.folder().join("log/server"))?;
     let filled = run(&server.client("pgbench", &["-i", "-q", "postgres"]), b"")?;
     assert!(filled.status.success(), "{}", filled.text());
-    let writers = server.client("pgbench", &["-n", "-c", "2", "-T", "3600", "postgres"]);
+    let writers = server.client("pgbench", &["-n", "-c", "2", "-R", "200", "-T", "3600", "postgres"]);
     let writers = Process::start("pgbench", &writers, &bed.folder().join("log/pgbench"))?;
     let count = || -> Result<u64> {
         Ok(server.ask("SELECT count(*) FROM pgbench_history")?.trim().parse().unwrap_or_default())
