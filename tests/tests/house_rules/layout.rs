@@ -8,7 +8,7 @@ use syn::{Item, Visibility};
 use crate::code::{named_paths, structures, test_functions};
 use crate::none;
 use crate::packages::packages;
-use crate::sources::{Outcome, Source, crates, crates_and_plugins, crates_and_tests, is_test_only, read, rust_files};
+use crate::sources::{Outcome, Source, in_sources, is_test_only, read, rust_files};
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
@@ -26,55 +26,59 @@ fn a_module_with_children_stands_in_a_file_of_its_name() -> Outcome<()> {
 /// One place for unit tests: the module `tests`, at the end of the file or in a file of its own.
 #[test]
 fn unit_tests_stand_in_one_place() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for member in crates_and_tests()? {
-        for source in &member.sources {
-            let place = source.path.display();
-            let modules = source.whole.items.iter().enumerate().filter_map(|(at, item)| match item {
-                Item::Mod(module) if is_test_only(&module.attrs) => Some((at, module)),
-                _ => None,
-            });
-            for (at, module) in modules {
-                let Some((braces, _)) = &module.content else { continue };
-                if module.ident != "tests" {
-                    problems.push(format!("{place}: the tests' module is named {}, not tests", module.ident));
-                }
-                let lines = braces.span.close().start().line - braces.span.open().start().line;
-                if lines > INLINE_TESTS {
-                    problems.push(format!("{place}: {lines} lines of unit tests belong in a file of their own"));
-                }
-                if at + 1 < source.whole.items.len() {
-                    problems.push(format!("{place}: something stands behind the unit tests"));
+    none(&in_sources(|sources| {
+        let mut problems = Vec::new();
+        for member in sources.crates_and_tests() {
+            for source in &member.sources {
+                let place = source.path.display();
+                let modules = source.whole.items.iter().enumerate().filter_map(|(at, item)| match item {
+                    Item::Mod(module) if is_test_only(&module.attrs) => Some((at, module)),
+                    _ => None,
+                });
+                for (at, module) in modules {
+                    let Some((braces, _)) = &module.content else { continue };
+                    if module.ident != "tests" {
+                        problems.push(format!("{place}: the tests' module is named {}, not tests", module.ident));
+                    }
+                    let lines = braces.span.close().start().line - braces.span.open().start().line;
+                    if lines > INLINE_TESTS {
+                        problems.push(format!("{place}: {lines} lines of unit tests belong in a file of their own"));
+                    }
+                    if at + 1 < source.whole.items.len() {
+                        problems.push(format!("{place}: something stands behind the unit tests"));
+                    }
                 }
             }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 
 /// The public types of each crate, with their places.
 fn public_types() -> Outcome<BTreeMap<String, BTreeMap<String, String>>> {
-    let mut types = BTreeMap::new();
-    for member in crates()? {
-        let of_crate: &mut BTreeMap<String, String> = types.entry(member.name).or_default();
-        for source in &member.sources {
-            for item in &source.code.items {
-                let (visibility, name) = match item {
-                    Item::Enum(item) => (&item.vis, &item.ident),
-                    Item::Struct(item) => (&item.vis, &item.ident),
-                    Item::Trait(item) => (&item.vis, &item.ident),
-                    Item::Type(item) => (&item.vis, &item.ident),
-                    Item::Union(item) => (&item.vis, &item.ident),
-                    _ => continue,
-                };
-                if matches!(visibility, Visibility::Public(_)) {
-                    of_crate.insert(name.to_string(), source.path.display().to_string());
+    in_sources(|sources| {
+        let mut types = BTreeMap::new();
+        for member in sources.crates() {
+            let of_crate: &mut BTreeMap<String, String> = types.entry(member.name.clone()).or_default();
+            for source in &member.sources {
+                for item in &source.code.items {
+                    let (visibility, name) = match item {
+                        Item::Enum(item) => (&item.vis, &item.ident),
+                        Item::Struct(item) => (&item.vis, &item.ident),
+                        Item::Trait(item) => (&item.vis, &item.ident),
+                        Item::Type(item) => (&item.vis, &item.ident),
+                        Item::Union(item) => (&item.vis, &item.ident),
+                        _ => continue,
+                    };
+                    if matches!(visibility, Visibility::Public(_)) {
+                        of_crate.insert(name.to_string(), source.path.display().to_string());
+                    }
                 }
             }
         }
-    }
-    Ok(types)
+        Ok(types)
+    })
 }
 
 #[test]
@@ -109,7 +113,6 @@ fn system_calls_go_through_nix_or_rustix_in_a_crate() -> Outcome<()> {
     Ok(())
 }
 
-/// A panic must not make a lock of the daemon unusable. Crates below `fd-os` have one each.
 /// The most fields of a structure.
 const MOST_FIELDS: usize = 12;
 
@@ -139,35 +142,40 @@ const LARGE: [(&str, &str); 20] = [
 
 #[test]
 fn structures_have_at_most_twelve_fields_or_a_reason() -> Outcome<()> {
-    let mut large = BTreeSet::new();
-    let mut problems = Vec::new();
-    for source in crates_and_plugins()?.into_iter().flat_map(|package| package.sources) {
-        for (name, fields) in structures(&source.code).into_iter().filter(|(_, fields)| *fields > MOST_FIELDS) {
-            if !LARGE.iter().any(|(known, _)| *known == name) {
-                problems.push(format!("{}: {name} has {fields} fields", source.path.display()));
+    none(&in_sources(|sources| {
+        let mut large = BTreeSet::new();
+        let mut problems = Vec::new();
+        for source in sources.crates_and_plugins().flat_map(|package| &package.sources) {
+            for (name, fields) in structures(&source.code).into_iter().filter(|(_, fields)| *fields > MOST_FIELDS) {
+                if !LARGE.iter().any(|(known, _)| *known == name) {
+                    problems.push(format!("{}: {name} has {fields} fields", source.path.display()));
+                }
+                large.insert(name);
             }
-            large.insert(name);
         }
-    }
-    let gone = LARGE.iter().filter(|(name, _)| !large.contains(*name));
-    problems.extend(gone.map(|(name, _)| format!("{name} has no more than {MOST_FIELDS} fields")));
-    none(&problems);
+        let gone = LARGE.iter().filter(|(name, _)| !large.contains(*name));
+        problems.extend(gone.map(|(name, _)| format!("{name} has no more than {MOST_FIELDS} fields")));
+        Ok(problems)
+    })?);
     Ok(())
 }
 
+/// A panic must not make a lock of the daemon unusable. Crates below `fd-os` have one each.
 #[test]
 fn locks_are_those_of_fd_os() -> Outcome<()> {
-    let mut problems = Vec::new();
-    let below = ["fd-messages", "fd-crypto", "fd-session"];
-    let packages = crates_and_plugins()?.into_iter().filter(|package| !below.contains(&package.name.as_str()));
-    for source in packages.flat_map(|package| package.sources) {
-        if !source.path.ends_with("fd-os/src/lock.rs") {
-            let locks = ["std::sync::Mutex", "std::sync::RwLock", "std::sync::Condvar", "std::sync::PoisonError"];
-            let named = named_paths(&source.code).into_iter().filter(|(_, path)| locks.contains(&path.as_str()));
-            problems.extend(named.map(|(line, path)| format!("{}:{line}: {path}", source.path.display())));
+    none(&in_sources(|sources| {
+        let mut problems = Vec::new();
+        let below = ["fd-messages", "fd-crypto", "fd-session"];
+        let packages = sources.crates_and_plugins().filter(|package| !below.contains(&package.name.as_str()));
+        for source in packages.flat_map(|package| &package.sources) {
+            if !source.path.ends_with("fd-os/src/lock.rs") {
+                let locks = ["std::sync::Mutex", "std::sync::RwLock", "std::sync::Condvar", "std::sync::PoisonError"];
+                let named = named_paths(&source.code).into_iter().filter(|(_, path)| locks.contains(&path.as_str()));
+                problems.extend(named.map(|(line, path)| format!("{}:{line}: {path}", source.path.display())));
+            }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 
@@ -235,28 +243,33 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
 /// What a room uses never uses that room, directly or through others.
 #[test]
 fn no_crate_has_circles_of_rooms() -> Outcome<()> {
-    let mut round = Vec::new();
-    for member in crates()? {
-        let inside = |source: &&Source| source.module.len() > 2;
-        let rooms: BTreeSet<_> = member.sources.iter().filter(inside).map(|source| source.module[1].clone()).collect();
-        let mut arrows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-        for source in &member.sources {
-            let Some(room) = source.module.get(1).and_then(|room| rooms.get(room)) else { continue };
-            for (_, path) in named_paths(&source.code) {
-                let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
-                if let Some(used) = used.and_then(|used| rooms.get(used)).filter(|used| *used != room) {
-                    arrows.entry(room).or_default().insert(used.clone());
+    none(&in_sources(|sources| {
+        let mut round = Vec::new();
+        for member in sources.crates() {
+            let inside = |source: &&Source| source.module.len() > 2;
+            let rooms: BTreeSet<_> =
+                member.sources.iter().filter(inside).map(|source| source.module[1].clone()).collect();
+            let mut arrows: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+            for source in &member.sources {
+                let Some(room) = source.module.get(1).and_then(|room| rooms.get(room)) else { continue };
+                for (_, path) in named_paths(&source.code) {
+                    let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
+                    if let Some(used) = used.and_then(|used| rooms.get(used)).filter(|used| *used != room) {
+                        arrows.entry(room).or_default().insert(used.clone());
+                    }
                 }
             }
+            // What arrows nothing that is left is at the ground, and is taken away.
+            while let Some(ground) =
+                arrows.iter().find(|(_, used)| used.iter().all(|used| !arrows.contains_key(&**used)))
+            {
+                let ground = *ground.0;
+                arrows.remove(ground);
+            }
+            round.extend((!arrows.is_empty()).then(|| format!("{}: {arrows:?}", member.name)));
         }
-        // What arrows nothing that is left is at the ground, and is taken away.
-        while let Some(ground) = arrows.iter().find(|(_, used)| used.iter().all(|used| !arrows.contains_key(&**used))) {
-            let ground = *ground.0;
-            arrows.remove(ground);
-        }
-        round.extend((!arrows.is_empty()).then(|| format!("{}: {arrows:?}", member.name)));
-    }
-    none(&round);
+        Ok(round)
+    })?);
     Ok(())
 }
 
@@ -264,29 +277,34 @@ fn no_crate_has_circles_of_rooms() -> Outcome<()> {
 /// without the upper ones.
 #[test]
 fn a_room_of_the_program_uses_lower_rooms_only() -> Outcome<()> {
-    let head = read("crates/bacula-fd/src/main.rs")?;
-    let lines = head.lines().filter_map(|line| line.strip_prefix("//! - [`"));
-    let rooms: BTreeMap<&str, usize> = lines
-        .enumerate()
-        .flat_map(|(level, line)| {
-            line.split(", [`").map(move |rest| (rest.split('`').next().unwrap_or_default(), level))
-        })
-        .collect();
-    assert!(rooms.len() >= 8, "the rooms are listed in another form: {rooms:?}");
-    let mut problems = Vec::new();
-    for source in crates()?.iter().filter(|member| member.name == "bacula-fd").flat_map(|member| &member.sources) {
-        let Some((room, level)) = source.module.get(1).and_then(|room| rooms.get_key_value(room.as_str())) else {
-            continue;
-        };
-        for (line, path) in named_paths(&source.code) {
-            let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
-            let used = used.and_then(|used| rooms.get_key_value(used)).filter(|(used, _)| *used != room);
-            if let Some((used, _)) = used.filter(|(_, below)| *below <= level) {
-                problems.push(format!("{}:{line}: {room} uses {used}, which is not below it", source.path.display()));
+    none(&in_sources(|sources| {
+        let head = read("crates/bacula-fd/src/main.rs")?;
+        let lines = head.lines().filter_map(|line| line.strip_prefix("//! - [`"));
+        let rooms: BTreeMap<&str, usize> = lines
+            .enumerate()
+            .flat_map(|(level, line)| {
+                line.split(", [`").map(move |rest| (rest.split('`').next().unwrap_or_default(), level))
+            })
+            .collect();
+        if rooms.len() < 8 {
+            return Err(format!("the rooms are listed in another form: {rooms:?}").into());
+        }
+        let mut problems = Vec::new();
+        for source in sources.crates().filter(|member| member.name == "bacula-fd").flat_map(|member| &member.sources) {
+            let Some((room, level)) = source.module.get(1).and_then(|room| rooms.get_key_value(room.as_str())) else {
+                continue;
+            };
+            for (line, path) in named_paths(&source.code) {
+                let used = path.strip_prefix("crate::").and_then(|rest| rest.split("::").next());
+                let used = used.and_then(|used| rooms.get_key_value(used)).filter(|(used, _)| *used != room);
+                if let Some((used, _)) = used.filter(|(_, below)| *below <= level) {
+                    problems
+                        .push(format!("{}:{line}: {room} uses {used}, which is not below it", source.path.display()));
+                }
             }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 

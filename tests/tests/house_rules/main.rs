@@ -1,5 +1,4 @@
-//! The house rules that neither the compiler nor clippy checks, one test each. `make lint` runs
-//! them alone.
+//! The house rules that neither the compiler nor clippy checks, one test each.
 //!
 //! They read the sources (with the tests taken out where a rule speaks of the program only), the
 //! pages of `docs/`, and `cargo metadata`. Not here: whether the program works; that is what the
@@ -23,7 +22,7 @@ use code::{
     Literal, literals, method_calls, named_paths, sent_end_of_data, silent_returns, test_functions, unsafe_places,
 };
 use packages::packages;
-use sources::{Outcome, Source, crates, crates_and_plugins, crates_and_tests, files, read, root, rust_files};
+use sources::{Crate, Outcome, Source, files, in_sources, read, root, rust_files};
 
 /// May hold `unsafe`: the system calls, the plugin ABI, and the multi-buffer kernels of the
 /// digests.
@@ -110,11 +109,12 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
 /// file below them.
 #[test]
 fn no_crate_has_circles_of_files() -> Outcome<()> {
-    let members = crates_and_tests()?;
-    let found = members
-        .iter()
-        .flat_map(|member| circles(&member.sources).into_iter().map(|circle| format!("{}: {circle}", member.name)));
-    none(&found.collect::<Vec<_>>());
+    none(&in_sources(|sources| {
+        let of = |member: &Crate| {
+            circles(&member.sources).into_iter().map(|circle| format!("{}: {circle}", member.name)).collect::<Vec<_>>()
+        };
+        Ok(sources.crates_and_tests().flat_map(of).collect::<Vec<_>>())
+    })?);
     Ok(())
 }
 
@@ -122,14 +122,17 @@ fn no_crate_has_circles_of_files() -> Outcome<()> {
 /// its own.
 #[test]
 fn the_table_of_rooms_names_every_room() -> Outcome<()> {
-    let mut built: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for member in crates()? {
-        for source in &member.sources {
-            if let [_, room, _, ..] = &source.module[..] {
-                built.entry(member.name.clone()).or_default().insert(room.clone());
+    let built = in_sources(|sources| {
+        let mut built: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for member in sources.crates() {
+            for source in &member.sources {
+                if let [_, room, _, ..] = &source.module[..] {
+                    built.entry(member.name.clone()).or_default().insert(room.clone());
+                }
             }
         }
-    }
+        Ok(built)
+    })?;
     let page = read("docs/architecture.md")?;
     let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
     let table =
@@ -150,15 +153,17 @@ const NAMED: [&str; 5] =
 /// them.
 #[test]
 fn the_table_of_threads_names_every_thread() -> Outcome<()> {
-    let mut built = BTreeSet::new();
-    for source in crates()?.iter().flat_map(|member| &member.sources) {
-        let text = read(&source.path.to_string_lossy())?;
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        for start in NAMED {
-            let names = code.split(start).skip(1).filter_map(|rest| rest.split(['"', '{']).next());
-            built.extend(names.map(|name| name.trim_end().to_owned()));
+    let built = in_sources(|sources| {
+        let mut built = BTreeSet::new();
+        for source in sources.crates().flat_map(|member| &member.sources) {
+            let code = source.text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            for start in NAMED {
+                let names = code.split(start).skip(1).filter_map(|rest| rest.split(['"', '{']).next());
+                built.extend(names.map(|name| name.trim_end().to_owned()));
+            }
         }
-    }
+        Ok(built)
+    })?;
     let page = read("docs/architecture.md")?;
     let table =
         page.split("\n## ").find_map(|section| section.split_once("| thread | owner |")).map_or("", |(_, table)| table);
@@ -209,10 +214,10 @@ fn floors_0_and_1_use_no_file_socket_thread_or_clock() -> Outcome<()> {
         "tokio",
         "walkdir",
     ];
-    let members = sans_io()?;
-    let mut problems = Vec::new();
-    for member in crates()?.iter().filter(|c| members.contains(&c.name)) {
-        for source in &member.sources {
+    let mut problems = in_sources(|sources| {
+        let members = sans_io()?;
+        let mut problems = Vec::new();
+        for source in sources.crates().filter(|c| members.contains(&c.name)).flat_map(|c| &c.sources) {
             for (line, path) in named_paths(&source.code) {
                 let clock = path.split("::").any(|word| word == "Instant" || word == "SystemTime");
                 if clock || FORBIDDEN.iter().any(|f| path == *f || path.starts_with(&format!("{f}::"))) {
@@ -220,7 +225,9 @@ fn floors_0_and_1_use_no_file_socket_thread_or_clock() -> Outcome<()> {
                 }
             }
         }
-    }
+        Ok(problems)
+    })?;
+    let members = sans_io()?;
     for package in packages()?.iter().filter(|p| members.contains(&p.name)) {
         for dependency in package.dependencies.iter().filter(|d| !d.development) {
             if FORBIDDEN_CRATES.contains(&dependency.name.as_str()) {
@@ -239,11 +246,11 @@ fn floors_0_and_1_use_no_file_socket_thread_or_clock() -> Outcome<()> {
 fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
     // The end of a dialogue's or a list's frames, and of one stream of records.
     const SENDERS: [&str; 2] = ["end_of_data", "end_stream"];
-    let mut problems = Vec::new();
-    let mut senders = 0;
-    // Not fd-bsock: the alphabet gives the signal its number and sends nothing.
-    for member in crates()?.iter().filter(|c| c.name != "fd-bsock") {
-        for source in &member.sources {
+    let (problems, senders) = in_sources(|sources| {
+        let mut problems = Vec::new();
+        let mut senders = 0;
+        // Not fd-bsock: the alphabet gives the signal its number and sends nothing.
+        for source in sources.crates().filter(|c| c.name != "fd-bsock").flat_map(|c| &c.sources) {
             let path = source.path.display();
             let places = sent_end_of_data(&source.code);
             for (line, function) in &places {
@@ -257,7 +264,8 @@ fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
             }
             senders += places.len();
         }
-    }
+        Ok((problems, senders))
+    })?;
     none(&problems);
     assert!(senders > 0, "BNET_EOD is not sent anywhere: has the signal another name by now?");
     Ok(())
@@ -268,23 +276,26 @@ fn end_of_data_is_sent_by_one_function_a_channel() -> Outcome<()> {
 #[test]
 fn the_close_status_is_parsed_in_one_place_that_has_its_own_test() -> Outcome<()> {
     const REPLY: &str = "3000 OK close Status = ";
-    let mut parsers = Vec::new();
-    let mut tested = BTreeSet::new();
-    for member in crates()? {
-        for source in &member.sources {
-            if literals(&source.code).iter().any(|literal| literal.text.starts_with(REPLY)) {
-                parsers.push((member.name.clone(), source.path.clone()));
-            }
-            for (name, literals) in test_functions(&source.whole) {
-                // A test of the parser, not one that uses the reply on the way: it tries several
-                // statuses.
-                let tries = literals.iter().filter(|text| text.contains(REPLY.trim_end())).count();
-                if tries >= 3 && name.contains("close_status") {
-                    tested.insert(member.name.clone());
+    let (parsers, tested) = in_sources(|sources| {
+        let mut parsers = Vec::new();
+        let mut tested = BTreeSet::new();
+        for member in sources.crates() {
+            for source in &member.sources {
+                if literals(&source.code).iter().any(|literal| literal.text.starts_with(REPLY)) {
+                    parsers.push((member.name.clone(), source.path.clone()));
+                }
+                for (name, literals) in test_functions(&source.whole) {
+                    // A test of the parser, not one that uses the reply on the way: it tries
+                    // several statuses.
+                    let tries = literals.iter().filter(|text| text.contains(REPLY.trim_end())).count();
+                    if tries >= 3 && name.contains("close_status") {
+                        tested.insert(member.name.clone());
+                    }
                 }
             }
         }
-    }
+        Ok((parsers, tested))
+    })?;
     assert_eq!(parsers.len(), 1, "parsed in {parsers:?}");
     assert!(parsers.iter().all(|(name, _)| tested.contains(name)), "no test …close_status… with three replies or more");
     Ok(())
@@ -306,36 +317,40 @@ fn is_said(literal: &Literal) -> bool {
 
 #[test]
 fn an_error_number_becomes_words_in_one_function() -> Outcome<()> {
-    const PLACE: &str = "crates/fd-os/src/error_text.rs";
-    let mut problems = Vec::new();
-    for member in crates_and_plugins()? {
-        for source in member.sources.iter().filter(|source| !source.path.ends_with(PLACE)) {
-            let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
-            // `desc` is nix's table, which has words of its own.
-            let table = |(line, path): (usize, String)| {
-                let is_table = |word: &str| word.starts_with("strerror");
-                (path.ends_with("Errno::desc") || path.split("::").any(is_table)).then_some(line)
-            };
-            let tables = named_paths(&source.code).into_iter().filter_map(table);
-            let lines = cuts.map(|literal| literal.line).chain(method_calls(&source.code, "desc")).chain(tables);
-            problems.extend(lines.map(|line| format!("{}:{line}: {PLACE} does that", source.path.display())));
+    none(&in_sources(|sources| {
+        const PLACE: &str = "crates/fd-os/src/error_text.rs";
+        let mut problems = Vec::new();
+        for member in sources.crates_and_plugins() {
+            for source in member.sources.iter().filter(|source| !source.path.ends_with(PLACE)) {
+                let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
+                // `desc` is nix's table, which has words of its own.
+                let table = |(line, path): (usize, String)| {
+                    let is_table = |word: &str| word.starts_with("strerror");
+                    (path.ends_with("Errno::desc") || path.split("::").any(is_table)).then_some(line)
+                };
+                let tables = named_paths(&source.code).into_iter().filter_map(table);
+                let lines = cuts.map(|literal| literal.line).chain(method_calls(&source.code, "desc")).chain(tables);
+                problems.extend(lines.map(|line| format!("{}:{line}: {PLACE} does that", source.path.display())));
+            }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 
 #[test]
 fn texts_for_users_are_in_one_table_a_crate() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for member in crates_and_plugins()? {
-        for source in member.sources.iter().filter(|source| !is_text_table(source)) {
-            for literal in literals(&source.code).iter().filter(|literal| is_said(literal)) {
-                problems.push(format!("{}:{}: {:?}", source.path.display(), literal.line, literal.text));
+    none(&in_sources(|sources| {
+        let mut problems = Vec::new();
+        for member in sources.crates_and_plugins() {
+            for source in member.sources.iter().filter(|source| !is_text_table(source)) {
+                for literal in literals(&source.code).iter().filter(|literal| is_said(literal)) {
+                    problems.push(format!("{}:{}: {:?}", source.path.display(), literal.line, literal.text));
+                }
             }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 
@@ -352,38 +367,42 @@ fn is_text_table(source: &Source) -> bool {
 /// A child inherits the signals that the daemon's threads block, so one function unblocks them.
 #[test]
 fn programs_are_started_by_the_function_that_unblocks_signals() -> Outcome<()> {
-    // The second is a program of its own, which blocks none.
-    const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
-    let mut problems = Vec::new();
-    for member in crates_and_plugins()? {
-        for source in &member.sources {
-            let path = source.path.display().to_string();
-            let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
-            let paths = named_paths(&source.code).into_iter().filter(|_| elsewhere);
-            let started = paths.filter(|(_, named)| named.ends_with("Command::new"));
-            problems.extend(started.map(|(line, _)| format!("{path}:{line}: fd_os::process::command does that")));
+    none(&in_sources(|sources| {
+        // The second is a program of its own, which blocks none.
+        const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
+        let mut problems = Vec::new();
+        for member in sources.crates_and_plugins() {
+            for source in &member.sources {
+                let path = source.path.display().to_string();
+                let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
+                let paths = named_paths(&source.code).into_iter().filter(|_| elsewhere);
+                let started = paths.filter(|(_, named)| named.ends_with("Command::new"));
+                problems.extend(started.map(|(line, _)| format!("{path}:{line}: fd_os::process::command does that")));
+            }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 
 #[test]
 fn unsafe_is_in_its_places_with_a_safety_comment() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for member in crates_and_plugins()? {
-        for source in &member.sources {
-            for line in unsafe_places(&source.whole) {
-                let place = format!("{}:{line}", source.path.display());
-                if !UNSAFE_PLACES.iter().any(|allowed| place.starts_with(allowed)) {
-                    problems.push(format!("{place}: unsafe outside {UNSAFE_PLACES:?}"));
-                } else if !is_justified(&source.text, line) {
-                    problems.push(format!("{place}: no SAFETY comment on it"));
+    none(&in_sources(|sources| {
+        let mut problems = Vec::new();
+        for member in sources.crates_and_plugins() {
+            for source in &member.sources {
+                for line in unsafe_places(&source.whole) {
+                    let place = format!("{}:{line}", source.path.display());
+                    if !UNSAFE_PLACES.iter().any(|allowed| place.starts_with(allowed)) {
+                        problems.push(format!("{place}: unsafe outside {UNSAFE_PLACES:?}"));
+                    } else if !is_justified(&source.text, line) {
+                        problems.push(format!("{place}: no SAFETY comment on it"));
+                    }
                 }
             }
         }
-    }
-    none(&problems);
+        Ok(problems)
+    })?);
     Ok(())
 }
 

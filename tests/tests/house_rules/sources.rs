@@ -8,6 +8,9 @@ use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
+use std::sync::mpsc::{self, Sender};
+use std::thread;
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, File, Item};
@@ -40,37 +43,75 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Every crate below `crates/` with the files that its module tree reaches outside tests.
-pub(crate) fn crates() -> Outcome<Vec<Crate>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(root().join("crates"))? {
-        found.push(package(&entry?.path())?);
-    }
-    found.sort_by(|a, b| a.name.cmp(&b.name));
-    Ok(found)
+/// All of them, parsed.
+pub(crate) struct Sources {
+    /// By name.
+    crates: Vec<Crate>,
+    plugins: Vec<Crate>,
+    /// The bench and the bed.
+    beside: Vec<Crate>,
 }
 
-/// The crates, and the plugins that are packaged.
-pub(crate) fn crates_and_plugins() -> Outcome<Vec<Crate>> {
-    let mut found = crates()?;
-    found.push(package(&root().join("plugins/s3"))?);
-    Ok(found)
-}
-
-/// The crates, the plugins, the bench, and the bed with its tests.
-pub(crate) fn crates_and_tests() -> Outcome<Vec<Crate>> {
-    let mut found = crates_and_plugins()?;
-    found.push(package(&root().join("bench"))?);
-    let mut bed = package(&root().join("tests"))?;
-    for entry in fs::read_dir(root().join("tests/tests"))? {
-        let file = entry?.path().join("main.rs");
-        if let (true, Some(directory)) = (file.exists(), file.parent()) {
-            let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            follow(&file, directory, &[name], &mut bed.sources)?;
+impl Sources {
+    fn parsed() -> Outcome<Self> {
+        let mut crates = Vec::new();
+        for entry in fs::read_dir(root().join("crates"))? {
+            crates.push(package(&entry?.path())?);
         }
+        crates.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut bed = package(&root().join("tests"))?;
+        for entry in fs::read_dir(root().join("tests/tests"))? {
+            let file = entry?.path().join("main.rs");
+            if let (true, Some(directory)) = (file.exists(), file.parent()) {
+                let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                follow(&file, directory, &[name], &mut bed.sources)?;
+            }
+        }
+        let plugins = vec![package(&root().join("plugins/s3"))?];
+        Ok(Self { crates, plugins, beside: vec![package(&root().join("bench"))?, bed] })
     }
-    found.push(bed);
-    Ok(found)
+
+    /// Every crate below `crates/` with the files that its module tree reaches outside tests.
+    pub(crate) fn crates(&self) -> impl Iterator<Item = &Crate> {
+        self.crates.iter()
+    }
+
+    /// The crates, and the plugins that are packaged.
+    pub(crate) fn crates_and_plugins(&self) -> impl Iterator<Item = &Crate> {
+        self.crates().chain(&self.plugins)
+    }
+
+    /// The crates, the plugins, the bench, and the bed with its tests.
+    pub(crate) fn crates_and_tests(&self) -> impl Iterator<Item = &Crate> {
+        self.crates_and_plugins().chain(&self.beside)
+    }
+}
+
+/// What a rule asks of the sources, or of why they could not be parsed.
+type Question = Box<dyn FnOnce(&Result<Sources, String>) + Send>;
+
+/// What a rule finds in the sources. They are parsed once, by a thread that asks every rule: what
+/// syn makes can't leave its thread.
+pub(crate) fn in_sources<T: Send + 'static>(rule: impl FnOnce(&Sources) -> Outcome<T> + Send + 'static) -> Outcome<T> {
+    static QUESTIONS: LazyLock<Sender<Question>> = LazyLock::new(|| {
+        let (sender, questions) = mpsc::channel::<Question>();
+        thread::spawn(move || {
+            let sources = Sources::parsed().map_err(|error| error.to_string());
+            for question in questions {
+                question(&sources);
+            }
+        });
+        sender
+    });
+    let (sender, found) = mpsc::channel();
+    let question: Question = Box::new(move |sources| {
+        let sources = sources.as_ref().map_err(Clone::clone);
+        let answer = sources.and_then(|sources| rule(sources).map_err(|error| error.to_string()));
+        // A test that has gone needs none.
+        drop(sender.send(answer));
+    });
+    QUESTIONS.send(question).map_err(|_| "a rule has ended the thread that has the sources")?;
+    Ok(found.recv()??)
 }
 
 /// The library and the programs of a package.

@@ -4,7 +4,7 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ExprBinary, ExprCall, ExprMatch, File, Macro};
 
-use crate::sources::{Outcome, crates};
+use crate::sources::{Outcome, in_sources};
 
 /// The file with the table.
 const TABLE: &str = "crates/fd-records/src/vocabulary/stream.rs";
@@ -79,15 +79,18 @@ fn ends_with_stream_new(path: &syn::Path) -> bool {
 
 #[test]
 fn stream_numbers_have_their_meaning_in_one_table() -> Outcome<()> {
-    let mut problems = Vec::new();
-    for source in crates()?.iter().flat_map(|member| &member.sources) {
-        if source.path.ends_with(TABLE) {
-            continue;
+    let problems = in_sources(|sources| {
+        let mut problems = Vec::new();
+        for source in sources.crates().flat_map(|member| &member.sources) {
+            if source.path.ends_with(TABLE) {
+                continue;
+            }
+            for line in bare_numbers(&source.code) {
+                problems.push(format!("{}:{line}: ask the stream for its class or layout", source.path.display()));
+            }
         }
-        for line in bare_numbers(&source.code) {
-            problems.push(format!("{}:{line}: ask the stream for its class or layout", source.path.display()));
-        }
-    }
+        Ok(problems)
+    })?;
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
     Ok(())
 }
