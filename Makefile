@@ -101,12 +101,13 @@ book: ## The manual in HTML, in target/book; every link in it is followed
 lint-tools: ## Install the tools of `make lint`, pinned, under ~/.cache/ferrofd
 	@scripts/lint-tools
 
-monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Prometheus and Zabbix; MONITORING_PICTURES=DIR takes a picture
+monitoring-test: ## --diagnose, metrics, alerts and dashboard, with the real Prometheus, Icinga and Zabbix; MONITORING_PICTURES=DIR takes a picture
 	@MONITORING_PACKAGES=1 scripts/system-packages
 	$(BUILD)
 	$(RELEASE)/bed setup
 	$(RELEASE)/test-runner --workspace --test monitoring
 	@scripts/tested "Prometheus $$(dpkg-query -W -f '$${source:Upstream-Version}' prometheus | sed 's/+.*//')" "metrics, alerts, expressions of the dashboard" works monitoring-test
+	@scripts/tested "Icinga $$(dpkg-query -W -f '$${source:Upstream-Version}' icinga2)" "the command and the service, with check_ferrofd" works monitoring-test
 	@scripts/tested "Zabbix $$(dpkg-query -W -f '$${source:Upstream-Version}' zabbix-server-pgsql | sed 's/+.*//')" "the template, with zabbix-agent2" works monitoring-test
 
 models: setup ## The model checks, in ORDERS (100) times as many orders as make test tries (SEED=N: others)

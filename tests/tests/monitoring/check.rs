@@ -1,22 +1,22 @@
 //! `check_ferrofd` beside a daemon, as Nagios and Icinga run it.
 
-use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, ReservedPort, Result, is_listening, our_program,
-    run, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, ReservedPort, Result, argv, is_listening,
+    our_program, run, wait_for,
 };
 
 /// The program, where another user can reach it.
-struct Check {
+pub(crate) struct Check {
     folder: Folder,
     port: u16,
 }
 
 impl Check {
-    fn new(port: u16) -> Result<Self> {
+    pub(crate) fn new(port: u16) -> Result<Self> {
         let folder = Folder::new("check-program")?;
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::copy(our_program()?, folder.path().join("bacula-fd")).unwrap();
@@ -24,14 +24,22 @@ impl Check {
         Ok(Self { folder, port })
     }
 
+    /// Where it is.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// What starts it.
+    pub(crate) fn words(&self) -> [String; 3] {
+        let program = self.folder().join("check_ferrofd");
+        [program.display().to_string(), "-p".to_owned(), self.port.to_string()]
+    }
+
     /// Runs it as a user without rights. Its exit status and what it prints must be these.
     fn must_say(&self, more: &[&str], status: i32, words: &[&str]) -> Result<()> {
-        let port = self.port.to_string();
-        let mut argv: Vec<OsString> =
-            ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(OsString::from).to_vec();
-        argv.push(self.folder.path().join("check_ferrofd").into());
-        argv.extend(["-p", &port].iter().chain(more).map(OsString::from));
-        let done = run(&argv, b"")?;
+        let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"].map(str::to_owned);
+        let more = more.iter().map(|&word| word.to_owned());
+        let done = run(&argv(user.into_iter().chain(self.words()).chain(more)), b"")?;
         let text = done.text();
         assert_eq!(done.status.code(), Some(status), "{text}");
         for word in words {

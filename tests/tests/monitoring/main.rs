@@ -11,6 +11,8 @@
 mod address;
 mod check;
 mod diagnose;
+mod icinga;
 mod metrics;
 mod prometheus;
+mod watched;
 mod zabbix;

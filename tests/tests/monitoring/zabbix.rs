@@ -4,19 +4,14 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use crate::metrics::root;
-use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Process, ReservedPort, Result, argv, is_listening, run,
-    wait_for,
-};
+use crate::watched::{FAKE_TIME, Watched};
+use bed::{PATIENCE, Process, ReservedPort, Result, argv, is_listening, run, wait_for};
 
-/// Debian's `libfaketime`, which gives a program another clock.
-const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 /// Ports of an address that no other test has. The usual ones may be those of services of the host.
 const AGENT: u16 = 20050;
 const SERVER: u16 = 20051;
@@ -51,7 +46,6 @@ struct Zabbix {
 
 impl Zabbix {
     fn start(folder: &Path, metrics: u16) -> Result<Self> {
-        fs::set_permissions(folder.parent().unwrap(), fs::Permissions::from_mode(0o755)).unwrap();
         let folder = folder.display().to_string();
         shell(PREPARE, &folder)?;
         let web = ReservedPort::new()?;
@@ -187,11 +181,6 @@ fn configure(folder: &str, address: Ipv4Addr) {
     );
 }
 
-/// How far the clock of the daemons that ask this file is off.
-fn set_clock(file: &Path, off: &str) {
-    fs::write(file, format!("{off}\n")).unwrap();
-}
-
 #[test]
 fn zabbix_tells_of_a_host_s_backups() -> Result<()> {
     if [FAKE_TIME, FRONT_END, "/usr/sbin/zabbix_server", "/usr/sbin/zabbix_agent2"]
@@ -200,36 +189,15 @@ fn zabbix_tells_of_a_host_s_backups() -> Result<()> {
     {
         return skip::test("Zabbix is not installed");
     }
-    let port = ReservedPort::new()?;
-    let mut client = ClientOptions::new(Fd::Ours).named("test");
-    client.settings = vec![format!("metrics.address = \"127.0.0.1:{}\"", port.number())];
-    let mut options = BedOptions::new("zabbix", [client])?;
-    let clock = options.folder.path().join("clock");
-    set_clock(&clock, "-3d");
-    let clock_name = clock.display().to_string();
-    let variables = [
-        ("LD_PRELOAD", FAKE_TIME),
-        ("FAKETIME_TIMESTAMP_FILE", &clock_name),
-        ("FAKETIME_NO_CACHE", "1"),
-        ("NO_FAKE_STAT", "1"),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-    ];
-    options.clients[0].environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let source = options.source()?;
-    fs::write(source.join("f"), "data").unwrap();
-    let gone = source.join("gone");
-    let sets = [("All", &source), ("Gone", &gone)];
-    options.file_sets = sets.map(|(name, path)| FileSet::new(name, &["Signature = MD5"], &[path])).to_vec();
-    let folder = options.folder.make("zabbix")?;
-    let mut bed = Bed::start(options)?;
-    bed.backup("test", "level=Full")?.must_be_good()?;
-    let zabbix = Zabbix::start(&folder, port.number())?;
+    let mut host = Watched::start("zabbix")?;
+    host.save()?;
+    let zabbix = Zabbix::start(&host.folder, host.port.number())?;
     zabbix.must_tell(&["No good backup for 3d"])?;
 
-    set_clock(&clock, "+0");
-    bed.backup("test", "level=Full fileset=Gone")?.must_be('T')?;
+    host.correct_clock();
+    host.save_what_is_gone()?;
     zabbix.must_tell(&["The last backup backup-test had errors or warnings"])?;
 
-    bed.client("test")?.daemon().stop()?;
+    host.end()?;
     zabbix.must_tell(&["The File Daemon does not answer", "The last backup backup-test had errors or warnings"])
 }
