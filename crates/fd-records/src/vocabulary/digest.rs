@@ -11,6 +11,7 @@ struct Facts {
     verify_letter: u8,
     directive: Option<&'static str>,
     is_guessed: bool,
+    is_quick: bool,
 }
 
 /// Makes the type, the list of its values and the table of their facts from one row for each kind.
@@ -41,37 +42,37 @@ digest_kinds! {
     /// MD5.
     Md5 {
         name: "MD5", len: 16, option: "M", option_bit: 1, verify_letter: b'5',
-        directive: Some("md5"), is_guessed: true,
+        directive: Some("md5"), is_guessed: true, is_quick: false,
     }
     /// SHA-1.
     Sha1 {
         name: "SHA1", len: 20, option: "S1", option_bit: 9, verify_letter: b'1',
-        directive: Some("sha1"), is_guessed: true,
+        directive: Some("sha1"), is_guessed: true, is_quick: false,
     }
     /// SHA-256.
     Sha256 {
         name: "SHA256", len: 32, option: "S2", option_bit: 19, verify_letter: b'2',
-        directive: Some("sha256"), is_guessed: true,
+        directive: Some("sha256"), is_guessed: true, is_quick: false,
     }
     /// SHA-512.
     Sha512 {
         name: "SHA512", len: 64, option: "S3", option_bit: 20, verify_letter: b'3',
-        directive: None, is_guessed: false,
+        directive: None, is_guessed: false, is_quick: false,
     }
     /// XXH64 with seed 0.
     Xxh64 {
         name: "XXHASH64", len: 8, option: "S5", option_bit: 32, verify_letter: b'6',
-        directive: Some("xxhash64"), is_guessed: true,
+        directive: Some("xxhash64"), is_guessed: true, is_quick: true,
     }
     /// XXH3 with 64 bits.
     Xxh3_64 {
         name: "XXH3_64", len: 8, option: "S6", option_bit: 33, verify_letter: b'7',
-        directive: None, is_guessed: true,
+        directive: None, is_guessed: true, is_quick: true,
     }
     /// XXH3 with 128 bits.
     Xxh3_128 {
         name: "XXH3_128", len: 16, option: "S7", option_bit: 34, verify_letter: b'8',
-        directive: Some("xxh3_128"), is_guessed: true,
+        directive: Some("xxh3_128"), is_guessed: true, is_quick: true,
     }
 }
 
@@ -119,6 +120,11 @@ impl DigestKind {
     /// much.
     pub const fn is_guessed(self) -> bool {
         self.facts().is_guessed
+    }
+
+    /// Whether making it takes less than handing the data to another thread.
+    pub const fn is_quick(self) -> bool {
+        self.facts().is_quick
     }
 }
 

@@ -6,7 +6,7 @@
 //!
 //! A longer file is digested by a thread while the job's own thread writes: that saves no processor
 //! time, but the job's thread need not wait for MD5, which takes longer than the rest of the
-//! restore.
+//! restore. Quick kinds are made at once.
 
 use std::convert::Infallible;
 use std::ops::Range;
@@ -148,6 +148,9 @@ impl StreamedDigests {
         if self.digesters.begin(kinds).is_err() {
             self.digesters = Digesters::default();
         }
+        if kinds.iter().all(DigestKind::is_quick) {
+            return;
+        }
         if self.thread.is_none() {
             self.thread = DigestThread::start();
         }
@@ -288,10 +291,11 @@ mod tests {
     fn digests_are_those_of_all_bytes_in_pieces_of_any_length() {
         let data: Vec<u8> = (0..2_000_003_u32).map(|n| (n / 7).to_le_bytes()[0]).collect();
         let mut streamed = StreamedDigests::default();
-        let kinds = [DigestKind::Sha1, DigestKind::Md5];
-        for (length, piece) in [(data.len(), 1000), (data.len(), BLOCK - 1), (70_000, 1000)]
-            .into_iter()
-            .chain([BLOCK, BLOCK + 1, data.len()].map(|piece| (data.len(), piece)))
+        // The second set is made without the thread.
+        let sets = [[DigestKind::Sha1, DigestKind::Md5], [DigestKind::Xxh3_128, DigestKind::Xxh64]];
+        let whole = [1000, BLOCK - 1, BLOCK, BLOCK + 1, data.len()].map(|piece| (data.len(), piece));
+        for (kinds, (length, piece)) in
+            sets.into_iter().flat_map(|kinds| whole.into_iter().chain([(70_000, 1000)]).map(move |case| (kinds, case)))
         {
             streamed.begin(kinds.into_iter().collect());
             data[..length].chunks(piece).for_each(|piece| streamed.update(piece));

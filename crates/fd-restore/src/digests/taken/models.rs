@@ -14,7 +14,7 @@ enum Fate {
 
 #[test]
 fn digests_are_those_of_the_data_or_there_are_none() {
-    let kind = DigestKind::Xxh64;
+    let kind = DigestKind::Md5;
     let data: Vec<u8> = (0..1_100_000_u32).map(|n| (n / 7).to_le_bytes()[0]).collect();
     let mut digester = Digester::new(kind).unwrap();
     digester.update(&data);
