@@ -1,5 +1,6 @@
 //! What a running process has used: CPU time, peak memory, descriptors, threads. Read from `/proc`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,19 +130,31 @@ pub fn has_session(pid: u32) -> Result<bool> {
 }
 
 /// The TCP connections of a process, as the kernel shows them.
+///
+/// The kernel gives its table a page at a time. Where other connections come and go meanwhile, one
+/// can stand in it twice.
 fn connections(pid: u32) -> Result<Vec<String>> {
-    const LISTENS: &str = "0A";
     let held: Vec<_> = descriptors(pid)?
         .iter()
         .filter_map(|what| what.strip_prefix("socket:[")?.strip_suffix(']').map(str::to_owned))
         .collect();
     let tables = [read(pid, "net/tcp")?, read(pid, "net/tcp6").unwrap_or_default()].concat();
-    let is_held = |line: &&str| {
+    Ok(held_in(&tables, &held))
+}
+
+/// The lines of a table of connections with one of these inodes, each inode once.
+fn held_in(table: &str, held: &[String]) -> Vec<String> {
+    const LISTENS: &str = "0A";
+    let mut seen = BTreeSet::new();
+    let mut lines = Vec::new();
+    for line in table.lines() {
         let fields: Vec<_> = line.split_ascii_whitespace().collect();
-        let (state, inode) = (fields.get(3), fields.get(9));
-        state != Some(&LISTENS) && inode.is_some_and(|inode| held.iter().any(|held| held == inode))
-    };
-    Ok(tables.lines().filter(is_held).map(str::to_owned).collect())
+        let (state, inode) = (fields.get(3), fields.get(9).copied().unwrap_or_default());
+        if state != Some(&LISTENS) && held.iter().any(|held| held == inode) && seen.insert(inode) {
+            lines.push(line.to_owned());
+        }
+    }
+    lines
 }
 
 fn place(pid: u32, name: &str) -> PathBuf {
@@ -171,6 +184,16 @@ mod tests {
         assert!(after.cpu() >= before.cpu());
         assert!(descriptors(own).unwrap().len() >= 3);
         assert!(threads(own).unwrap() >= 1);
+    }
+
+    #[test]
+    fn a_connection_that_stands_in_the_table_twice_is_one() {
+        let line = |state: &str, inode: &str| {
+            format!("   0: 0100007F:1F90 0100007F:A0B2 {state} 00000000:00000000 00:00000000 00000000 0 0 {inode} 1\n")
+        };
+        let table = [line("01", "77"), line("01", "78"), line("01", "77"), line("0A", "79")].concat();
+        let held = ["77", "79"].map(str::to_owned);
+        assert_eq!(held_in(&table, &held).len(), 1);
     }
 
     #[test]
