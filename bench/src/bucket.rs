@@ -9,13 +9,16 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Result, next_second};
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Console, Distance, Fd, FileSet, Gateway, JobResult, Result, next_second,
+};
 use nix::unistd::sync;
 use openssl::hash::{MessageDigest, hash};
 
 use crate::cell::{Cell, Level, Mounted};
 use crate::connection::Watch;
-use crate::group::{Replica, job_seconds};
+use crate::group::Replica;
+use crate::problems::Problem;
 use crate::processes::{Before, children, used_by_others};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
@@ -35,6 +38,7 @@ pub(crate) const NO_MANNERS: &str = "job.manners = \"off\"";
 
 /// A bed whose clients save a bucket.
 pub struct Buckets<'a> {
+    console: Console,
     bed: Bed,
     distance: Distance,
     mounted: Mounted,
@@ -73,7 +77,16 @@ impl<'a> Buckets<'a> {
         let bed = Bed::start(options)?;
         // An Incremental would take for changed what is as new as the Full.
         next_second()?;
-        Ok(Self { bed, distance, mounted, objects, watch, full: BTreeMap::new(), _gateway: gateway })
+        Ok(Self {
+            console: Console::of(&bed)?,
+            bed,
+            distance,
+            mounted,
+            objects,
+            watch,
+            full: BTreeMap::new(),
+            _gateway: gateway,
+        })
     }
 
     /// One replica: a job of each daemon in this order.
@@ -90,8 +103,11 @@ impl<'a> Buckets<'a> {
             let (sample, job) = self.measure(cell, side, replica, turn)?;
             samples.push(sample);
             match job.must_be_good() {
-                Ok(job) => self.keep(cell, side, job)?,
-                Err(problem) => problems.push(problem.to_string()),
+                Ok(job) => {
+                    let kept = self.keep(cell, side, job);
+                    problems.extend(kept.err().map(|problem| Problem::differed(&problem)));
+                }
+                Err(problem) => problems.push(Problem::failed(&problem)),
             }
         }
         Ok(Replica { samples, problems })
@@ -114,8 +130,12 @@ impl<'a> Buckets<'a> {
         let (before, others) = (Before::of(&processes()?)?, used_by_others(&mut self.bed)?);
         let stalls = Stalls::now();
         let level = if cell.level == Level::Full { "Full" } else { "Incremental" };
-        let command = format!("run job=backup-{0} level={level} fileset={0} yes", side.name());
-        let (result, connection) = self.watch.during(pid, port, || self.bed.run(&command))?;
+        let commands = [format!("run job=backup-{0} level={level} fileset={0} yes", side.name())];
+        let storage = self.bed.storage().port();
+        let run = || self.console.run(&self.bed, &commands);
+        let (clocked, connection) = self.watch.seen(pid, port, Some(storage), run)?;
+        let (job, queued) = (clocked.took, connection.started.map(|started| clocked.until(started)));
+        let result = clocked.one()?;
         let stalls = Stalls::now().since(stalls);
         let cost = before.until_now(&processes()?)?;
         let [sd, dir] = used_by_others(&mut self.bed)?;
@@ -125,9 +145,10 @@ impl<'a> Buckets<'a> {
             replica,
             turn,
             outcome: Sample::outcome_of(&result.row),
-            connection: connection.as_secs_f64() * 1e3,
+            connection: connection.life.as_secs_f64() * 1e3,
             first: None,
-            job: job_seconds(&self.bed, result.row.id)?,
+            job: Some(job.as_secs_f64() * 1e3),
+            queued,
             fd: cost.cpu,
             // The kernel's ticks of each are not summed.
             fd_user: 0.0,
@@ -139,6 +160,8 @@ impl<'a> Buckets<'a> {
             bytes: result.row.bytes,
             read_bytes: result.row.read_bytes,
             around: Surroundings { stalls, ..around },
+            program: None,
+            harness: None,
         };
         Ok((sample, result))
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// Of every drawing, in points.
-pub const WIDTH: f64 = 900.0;
+pub const WIDTH: f64 = 720.0;
 
 /// A drawing in the making; places are in points from its upper left corner.
 #[derive(Debug)]
@@ -13,11 +13,9 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// With a title and this height.
-    pub fn new(title: &str, height: f64) -> Self {
-        let mut canvas = Self { body: String::new(), height };
-        canvas.text(12.0, 24.0, "start", title);
-        canvas
+    /// Of this height.
+    pub fn new(height: f64) -> Self {
+        Self { body: String::new(), height }
     }
 
     /// Its height.

@@ -10,7 +10,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{Codec, Image, Mounted, Part, Variant};
+pub use variant::{Codec, Image, Mechanism, Mounted, Part, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -119,6 +119,9 @@ impl Cell {
             add(kind, 1, &Part::ALL.map(Variant::Bare), &[Full, Restore]);
             add(kind, 1, &[1, 2, 4, 8].map(Variant::Clients), &[Full]);
         }
+        for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
+            add(kind, 1, &Mechanism::ALL.map(Variant::Without), &[Full, Restore]);
+        }
         for rate in [100, 1000] {
             let far = [0, 10, 50, 100].map(|round_trip| Variant::Far(round_trip, rate));
             add(Kind::Manyfiles, 1, &far, &[Full, Incremental, Restore]);
@@ -179,6 +182,7 @@ impl Cell {
                 | Variant::Workers(..)
                 | Variant::Far(..)
                 | Variant::Clients(_)
+                | Variant::Without(_)
                 | Variant::Bucket(..)
                 | Variant::ReadOnly
                 | Variant::Fscrypt

@@ -44,6 +44,9 @@ pub struct Connection {
     pub begun: SystemTime,
     /// From its first packet to the first that ends it.
     pub life: Duration,
+    /// When the Director first called the Storage Daemon: the job has left the Director's queue,
+    /// where it waits up to two seconds, whatever client it is for.
+    pub started: Option<SystemTime>,
 }
 
 /// An instance of the kernel's tracing with a buffer of its own; it goes with the value.
@@ -70,16 +73,22 @@ impl Watch {
     /// Does `work` and gives how long the connection to the daemon `pid` on `port` stood meanwhile;
     /// the longest if there were several.
     pub fn during<T>(&self, pid: u32, port: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
-        self.seen(pid, port, work).map(|(result, connection)| (result, connection.life))
+        self.seen(pid, port, None, work).map(|(result, connection)| (result, connection.life))
     }
 
-    /// The same with its begin.
-    pub fn seen<T>(&self, pid: u32, port: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Connection)> {
+    /// The same with its begin, and with the begin of the job if the Storage Daemon's port is told.
+    pub fn seen<T>(
+        &self,
+        pid: u32,
+        port: u16,
+        storage: Option<u16>,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<(T, Connection)> {
         match self {
             Self::Trace(trace) => {
-                trace.begin(&[port])?;
+                trace.begin(&[port], storage)?;
                 let result = work()?;
-                Ok((result, trace.end(longest_life)?))
+                Ok((result, trace.end(storage, |text| longest_life(text, port))?))
             }
             Self::Poll => poll(pid, work),
         }
@@ -87,17 +96,17 @@ impl Watch {
 
     /// Does `work` and gives how long at least one of the connections to these ports stood, from
     /// the first begin to the last end. Without the trace point: how long the work took.
-    pub fn all_of<T>(&self, ports: &[u16], work: impl FnOnce() -> Result<T>) -> Result<(T, Duration)> {
+    pub fn all_of<T>(&self, ports: &[u16], storage: u16, work: impl FnOnce() -> Result<T>) -> Result<(T, Connection)> {
         match self {
             Self::Trace(trace) => {
-                trace.begin(ports)?;
+                trace.begin(ports, Some(storage))?;
                 let result = work()?;
-                Ok((result, trace.end(|text| all_lives(text, ports.len()))?.life))
+                Ok((result, trace.end(Some(storage), |text| all_lives(text, ports))?))
             }
             Self::Poll => {
-                let begun = Instant::now();
+                let (begun, clock) = (SystemTime::now(), Instant::now());
                 let result = work()?;
-                Ok((result, begun.elapsed()))
+                Ok((result, Connection { begun, life: clock.elapsed(), started: None }))
             }
         }
     }
@@ -120,26 +129,27 @@ impl Trace {
         Some(trace)
     }
 
-    fn begin(&self, ports: &[u16]) -> Result<()> {
+    fn begin(&self, ports: &[u16], storage: Option<u16>) -> Result<()> {
         self.write("trace", "")?;
         // The Director's end of the connection has the daemon's port as its destination.
-        let filter: Vec<String> = ports.iter().map(|port| format!("dport == {port}")).collect();
+        let filter: Vec<String> = ports.iter().chain(&storage).map(|port| format!("dport == {port}")).collect();
         self.write(&format!("{EVENT}/filter"), &filter.join(" || "))?;
         self.write(&format!("{EVENT}/enable"), "1")
     }
 
-    fn end(&self, lives: impl Fn(&str) -> Option<(Duration, Duration)>) -> Result<Connection> {
+    fn end(&self, storage: Option<u16>, lives: impl Fn(&str) -> Option<(Duration, Duration)>) -> Result<Connection> {
         let path = self.folder.join("trace");
-        let (begun, life) = wait_for("the end of the connection to a File Daemon", PATIENCE, || {
+        let (begun, life, started) = wait_for("the end of the connection to a File Daemon", PATIENCE, || {
             let text = fs::read_to_string(&path).map_err(file("read", &path))?;
-            Ok(lives(&text).ok_or(text))
+            let started = storage.and_then(|port| times(&text, &[port], BEGINS).next());
+            Ok(lives(&text).map(|(begun, life)| (begun, life, started)).ok_or(text))
         })?;
         self.write(&format!("{EVENT}/enable"), "0")?;
         let now = clock_gettime(ClockId::CLOCK_MONOTONIC)
             .map_err(|source| BedError::System { what: "clock_gettime", source })?;
-        let ago = Duration::from(now).saturating_sub(begun);
-        let now = SystemTime::now();
-        Ok(Connection { begun: now.checked_sub(ago).unwrap_or(now), life })
+        let (mono, now) = (Duration::from(now), SystemTime::now());
+        let clock = |then: Duration| now.checked_sub(mono.saturating_sub(then)).unwrap_or(now);
+        Ok(Connection { begun: clock(begun), life, started: started.map(clock) })
     }
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
@@ -155,11 +165,12 @@ impl Drop for Trace {
     }
 }
 
-/// The begin of a connection and the time from its first packet to the first packet that ends it,
-/// of the longest of those in a trace. `None` while one of them has not ended, or none has begun.
-fn longest_life(trace: &str) -> Option<(Duration, Duration)> {
+/// The begin of a connection to a port and the time from its first packet to the first packet that
+/// ends it, of the longest of those in a trace. `None` while one of them has not ended, or none has
+/// begun.
+fn longest_life(trace: &str, port: u16) -> Option<(Duration, Duration)> {
     let (mut open, mut longest): (_, Option<(Duration, Duration)>) = (None, None);
-    for line in trace.lines().filter(|line| !line.starts_with('#')) {
+    for line in lines_of(trace, &[port]) {
         if line.contains(BEGINS) {
             open = seconds_of(line);
         } else if line.contains(ENDS) {
@@ -173,13 +184,25 @@ fn longest_life(trace: &str) -> Option<(Duration, Duration)> {
     if open.is_none() { longest } else { None }
 }
 
-/// The first begin of so many connections and the time to the last end. `None` while one of them
-/// has not ended.
-fn all_lives(trace: &str, count: usize) -> Option<(Duration, Duration)> {
-    let times = |what| trace.lines().filter(move |line| !line.starts_with('#') && line.contains(what));
-    let (begins, ends) = (times(BEGINS).count(), times(ENDS).count());
-    let (begun, ended) = (seconds_of(times(BEGINS).next()?)?, seconds_of(times(ENDS).next_back()?)?);
-    (begins == ends && begins >= count).then_some((begun, ended.checked_sub(begun)?))
+/// The first begin of a connection to each of these ports and the time to the last end. `None`
+/// while one of them has not ended.
+fn all_lives(trace: &str, ports: &[u16]) -> Option<(Duration, Duration)> {
+    let (begins, ends) = (times(trace, ports, BEGINS).count(), times(trace, ports, ENDS).count());
+    let (begun, ended) = (times(trace, ports, BEGINS).next()?, times(trace, ports, ENDS).last()?);
+    (begins == ends && begins >= ports.len()).then_some((begun, ended.checked_sub(begun)?))
+}
+
+/// When connections to these ports did this.
+fn times<'a>(trace: &'a str, ports: &'a [u16], what: &'a str) -> impl Iterator<Item = Duration> + 'a {
+    lines_of(trace, ports).filter(move |line| line.contains(what)).filter_map(seconds_of)
+}
+
+/// The lines of connections to these ports.
+fn lines_of<'a>(trace: &'a str, ports: &'a [u16]) -> impl Iterator<Item = &'a str> + 'a {
+    let port_of = |line: &str| line.split_once(" dport=")?.1.split(' ').next()?.parse::<u16>().ok();
+    let is_wanted =
+        move |line: &&str| !line.starts_with('#') && port_of(line).is_some_and(|port| ports.contains(&port));
+    trace.lines().filter(is_wanted)
 }
 
 /// The time stamp: the word before the event's name, in seconds with six decimals.
@@ -214,11 +237,12 @@ fn poll<T>(pid: u32, work: impl FnOnce() -> Result<T>) -> Result<(T, Connection)
                 }
                 thread::sleep(Duration::from_millis(1));
             }
-            Connection { begun: clock, life }
+            Connection { begun: clock, life, started: None }
         });
         let result = work();
         done.store(true, Ordering::Relaxed);
-        let connection = watcher.join().unwrap_or(Connection { begun: SystemTime::now(), life: Duration::ZERO });
+        let connection =
+            watcher.join().unwrap_or(Connection { begun: SystemTime::now(), life: Duration::ZERO, started: None });
         Ok((result?, connection))
     })
 }
@@ -235,11 +259,14 @@ mod tests {
     #[test]
     fn a_connection_lives_until_its_first_end() {
         let life = (Duration::from_micros(10_000_100), Duration::from_micros(2_500_200));
-        assert_eq!((longest_life(TRACE), all_lives(TRACE, 1)), (Some(life), Some(life)));
-        assert_eq!(all_lives(TRACE, 2), None);
+        assert_eq!((longest_life(TRACE, 1), all_lives(TRACE, &[1])), (Some(life), Some(life)));
+        assert_eq!((longest_life(TRACE, 2), all_lives(TRACE, &[1, 2])), (None, None));
         let open = TRACE.split_inclusive('\n').take(4).collect::<String>();
-        assert_eq!((longest_life(&open), all_lives(&open, 1)), (None, None));
-        assert_eq!(longest_life(&format!("{TRACE}{open}")), None);
-        assert_eq!(longest_life(""), None);
+        assert_eq!((longest_life(&open, 1), all_lives(&open, &[1])), (None, None));
+        assert_eq!(longest_life(&format!("{TRACE}{open}"), 1), None);
+        let elsewhere = open.replace("dport=1", "dport=2");
+        assert_eq!(longest_life(&format!("{elsewhere}{TRACE}"), 1), Some(life));
+        assert_eq!(times(&elsewhere, &[2], BEGINS).next(), Some(life.0));
+        assert_eq!(longest_life("", 1), None);
     }
 }

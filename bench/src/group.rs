@@ -10,18 +10,19 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Fd, FileRow, FileSet, JobResult, RecordRules, Result, Times, TreeRules,
-    Usage, compare_records, compare_trees, reset_peak, usage,
+    Bed, BedError, BedOptions, ClientOptions, Console, Fd, FileRow, FileSet, JobResult, RecordRules, Result, Times,
+    TreeRules, Usage, compare_records, compare_trees, reset_peak, usage,
 };
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
-use crate::cell::{Cell, Codec, Image, Level, Variant};
+use crate::cell::{Cell, Codec, Image, Level, Mechanism, Variant};
 use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
 use crate::floor::{self, Role, Stream};
 use crate::places::Places;
+use crate::problems::Problem;
 use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
@@ -30,6 +31,8 @@ use crate::tree::{Kind, Standing, drop_caches, file, visit, warm};
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
+    // Dropped before the bed whose Director it talks to.
+    console: Console,
     bed: Bed,
     tree: &'a Standing,
     cell: Cell,
@@ -47,6 +50,8 @@ pub struct Group<'a> {
     asked: Vec<PathBuf>,
     /// The ports through which the Director reaches hosts that are far away.
     ways: BTreeMap<Side, Way>,
+    /// The same to the Storage Daemon.
+    storage_way: Option<Way>,
 }
 
 /// One job of each side.
@@ -54,8 +59,8 @@ pub struct Group<'a> {
 pub struct Replica {
     /// What they took, in the order of their turns.
     pub samples: Vec<Sample>,
-    /// What is wrong with jobs that did not end well.
-    pub problems: Vec<String>,
+    /// What is wrong with jobs that did not end well, or with what they have made.
+    pub problems: Vec<Problem>,
 }
 
 /// What a process has used, to the nanosecond, and how it is divided.
@@ -122,7 +127,7 @@ impl<'a> Group<'a> {
         for (side, way) in &ways {
             way.leads_to(bed.client(side.name())?.port());
         }
-        if let Some(way) = storage {
+        if let Some(way) = &storage {
             way.leads_to(bed.storage().port());
         }
         if has_floor(cell) {
@@ -131,6 +136,7 @@ impl<'a> Group<'a> {
         }
         let asked = asked(&places.cached)?;
         Ok(Self {
+            console: Console::of(&bed)?,
             bed,
             tree,
             cell,
@@ -142,6 +148,7 @@ impl<'a> Group<'a> {
             places,
             asked,
             ways,
+            storage_way: storage,
         })
     }
 
@@ -149,6 +156,11 @@ impl<'a> Group<'a> {
     /// daemon has sent.
     pub fn has_floor(&self, level: Level) -> bool {
         matches!(level, Level::Full | Level::Restore) && has_floor(self.cell)
+    }
+
+    /// The process of a side.
+    pub fn pid(&mut self, side: Side) -> Result<u32> {
+        self.bed.client(side.name())?.pid()
     }
 
     /// Makes sure that there is a Full to build on.
@@ -207,10 +219,12 @@ impl<'a> Group<'a> {
             samples.push(sample);
             match self.judged(result) {
                 Ok(result) => drop(results.insert(side, result)),
-                Err(problem) => problems.push(problem.to_string()),
+                Err(problem) => problems.push(Problem::failed(&problem)),
             }
         }
-        self.compare(cell, &results, replica == 1)?;
+        if let Err(difference) = self.compare(cell, &results, replica == 1) {
+            problems.push(Problem::differed(&difference));
+        }
         for (side, result) in results {
             self.keep(cell, side, result)?;
         }
@@ -287,12 +301,13 @@ impl<'a> Group<'a> {
     }
 
     fn measure(&mut self, cell: Cell, side: Side, replica: u32, turn: u32) -> Result<(Sample, JobResult)> {
-        let command = self.command(cell, side)?;
+        let commands = [self.command(cell, side)?];
         let read = self.read_files(cell, side)?;
         let mut around = Surroundings { resident_before: resident(&read), ..Surroundings::found(self.bed.folder()) };
         let client = self.bed.client(side.name())?;
         let port = self.ways.get(&side).map_or(client.port(), |way| way.port);
         let fd = if side == Side::Floor { std::process::id() } else { client.pid()? };
+        let storage = self.storage_way.as_ref().map_or(self.bed.storage().port(), |way| way.port);
         let sd = self.bed.storage().process()?.pid();
         let dir = self.bed.director().process()?.pid();
         reset_peak(fd)?;
@@ -301,10 +316,13 @@ impl<'a> Group<'a> {
         let stalls = Stalls::now();
         let role = self.role(cell, side)?;
         let changing = self.changing(cell)?;
-        let (result, connection) = self.watch.seen(fd, port, || match role {
-            Some(role) => floor::during(port, role, || self.bed.run(&command)),
-            None => self.bed.run(&command),
+        let run = || self.console.run(&self.bed, &commands);
+        let (clocked, connection) = self.watch.seen(fd, port, Some(storage), || match role {
+            Some(role) => floor::during(port, role, run),
+            None => run(),
         })?;
+        let (job, queued) = (clocked.took, connection.started.map(|started| clocked.until(started)));
+        let result = clocked.one()?;
         changing.map_or(Ok(()), Changing::end)?;
         let after = now()?;
         around.stalls = Stalls::now().since(stalls);
@@ -325,7 +343,8 @@ impl<'a> Group<'a> {
             first: self
                 .first_file(cell.level, side)?
                 .map(|first| first.duration_since(connection.begun).unwrap_or_default().as_secs_f64() * 1e3),
-            job: job_seconds(&self.bed, result.row.id)?,
+            job: Some(job.as_secs_f64() * 1e3),
+            queued,
             fd: fd.as_secs_f64(),
             fd_user: parts.parts.user.saturating_sub(old.parts.user).as_secs_f64(),
             fd_system: parts.parts.system.saturating_sub(old.parts.system).as_secs_f64(),
@@ -336,6 +355,8 @@ impl<'a> Group<'a> {
             bytes: result.row.bytes,
             read_bytes: result.row.read_bytes,
             around,
+            program: None,
+            harness: None,
         };
         Ok((sample, result))
     }
@@ -532,14 +553,6 @@ impl<'a> Group<'a> {
     }
 }
 
-/// From the catalog's start time of a job to its end time, seconds.
-pub(crate) fn job_seconds(bed: &Bed, job: u32) -> Result<f64> {
-    let column = "strftime('%s', EndTime) - strftime('%s', StartTime)";
-    let rows = bed.catalog().rows(&[column], &format!("FROM Job WHERE JobId = {job}"))?;
-    let text = rows.first().and_then(|row| row.first()).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-    Ok(text.and_then(|text| text.parse().ok()).unwrap_or_default())
-}
-
 /// Which beds have a client that sends what was recorded: those whose Full is saved with all
 /// defaults.
 fn has_floor(cell: Cell) -> bool {
@@ -561,9 +574,20 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
     if let Variant::Workers(_, count) = cell.variant {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
     }
-    let scan = (cell.variant == Variant::OnImage(Image::Ext4Scan)).then(|| "job.inode_scan = \"always\"".to_owned());
+    let own = match cell.variant {
+        Variant::OnImage(Image::Ext4Scan) => Some("job.inode_scan = \"always\""),
+        Variant::Without(mechanism) => mechanism.setting(),
+        _ => None,
+    };
     for client in &mut clients {
-        client.settings.extend(settings.iter().chain(&scan).cloned());
+        client.settings.extend(settings.iter().cloned().chain(own.map(str::to_owned)));
+        match cell.variant {
+            Variant::Without(Mechanism::LineCompression) => client.file_daemon.push("Comm Compression = no".to_owned()),
+            Variant::Without(Mechanism::Instructions) => {
+                client.environment.push(("FERROFD_CPU".to_owned(), "baseline".to_owned()));
+            }
+            _ => {}
+        }
     }
     clients
 }

@@ -23,9 +23,11 @@ use bench::connection::Watch;
 use bench::group::Replica;
 use bench::hot_set;
 use bench::order;
+use bench::origin::Origin;
 use bench::paper::command::Paper;
 use bench::plot;
 use bench::plugin_host;
+use bench::problems::Problem;
 use bench::restored::Restored;
 use bench::s3;
 use bench::sample::{self, Sample, Side};
@@ -308,6 +310,8 @@ fn run_group(
         return Ok(());
     }
     let tree = first.tree.stand(trees)?;
+    let origin = Origin::here()?;
+    let raw = out.join("raw.csv");
     let mut stage = Stage::start(first, settings, &tree, watch, restored)?;
     for &cell in cells {
         for replica in 1..=replicas {
@@ -316,11 +320,16 @@ fn run_group(
             }
             let floor = stage.has_floor(cell.level).then_some(Side::Floor);
             let turns: Vec<_> = order::turns(SEED, &cell.to_string(), replica).into_iter().chain(floor).collect();
-            let Replica { samples, problems } = stage.replica(cell, replica, &turns)?;
+            let measured = stage.replica(cell, replica, &turns);
+            let failed = measured.as_ref().err().map(|error| Problem::failed(error).note(&raw, (cell, replica)));
+            failed.transpose()?;
+            let Replica { mut samples, problems } = measured?;
+            origin.mark(&mut samples);
             say(&line(cell, replica, &samples));
-            samples.iter().try_for_each(|sample| sample::append(&out.join("raw.csv"), sample))?;
+            samples.iter().try_for_each(|sample| sample::append(&raw, sample))?;
+            problems.iter().try_for_each(|problem| problem.note(&raw, (cell, replica)))?;
             if let Some(problem) = problems.into_iter().next() {
-                return Err(BedError::Usage(problem));
+                return Err(BedError::Usage(problem.reason));
             }
         }
     }

@@ -1,14 +1,15 @@
 //! Where the daemons see the tree and what they restore: where both are, through slowfs, mounted
 //! read-only, or on a file system that encrypts it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{BedError, Result, SlowStorage, argv, run};
+use bed::{BedError, Result, SlowStorage};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::geteuid;
 
 use crate::cell::Variant;
+use crate::mounted::{Mounted, file_system, good};
 use crate::programs::{is_on_path, own};
 use crate::restored::Restored;
 use crate::tree::{Standing, file, visit};
@@ -27,24 +28,6 @@ pub struct Places {
     pub restored: PathBuf,
     /// Unmounted with this value.
     _mounts: Vec<Mounted>,
-}
-
-/// What makes places other than they are.
-#[derive(Debug)]
-enum Mounted {
-    /// Held for its drop.
-    Slow { _storage: SlowStorage },
-    /// A mount point of the kernel's.
-    Kernel(PathBuf),
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if let Self::Kernel(place) = self {
-            // It fails only if it is gone already.
-            let _ = umount2(&*place, MntFlags::MNT_DETACH);
-        }
-    }
 }
 
 impl Places {
@@ -161,14 +144,7 @@ fn image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
         size += fs::metadata(path).map_err(file("look at", path))?.len().next_multiple_of(4096);
         Ok(())
     })?;
-    let image = place.with_extension("image");
-    File::create(&image).and_then(|made| made.set_len(size)).map_err(file("create", &image))?;
-    let [image_word, place_word] = [&image, place].map(|path| path.display().to_string());
-    good(&[program, &[&image_word]].concat(), b"")?;
-    good(&["mount", "-o", "loop", &image_word, &place_word], b"")?;
-    let mounted = Mounted::Kernel(place.to_owned());
-    // The loop device keeps it open.
-    fs::remove_file(&image).map_err(file("remove", &image))?;
+    let mounted = file_system(place, size, program, "loop")?;
     let to = place.join(TREE);
     fs::create_dir_all(&to).map_err(file("create", &to))?;
     Ok(mounted)
@@ -176,13 +152,4 @@ fn image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
 
 fn copy(tree: &Path, to: &Path) -> Result<()> {
     good(&["cp", "-a", &format!("{}/.", tree.display()), &to.display().to_string()], b"").map(drop)
-}
-
-/// Runs a program that must end well; what it has printed.
-fn good(words: &[&str], input: &[u8]) -> Result<String> {
-    let done = run(&argv(words.iter().copied()), input)?;
-    if done.status.success() {
-        return Ok(done.text());
-    }
-    Err(BedError::Program { program: words.join(" "), problem: done.text() })
 }

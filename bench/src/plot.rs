@@ -128,7 +128,9 @@ impl Scale {
 
 /// A drawing with room for so many rows.
 fn drawing(title: &str, rows: usize) -> Canvas {
-    Canvas::new(title, TOP + ROW * float(rows as u64) + 30.0)
+    let mut canvas = Canvas::new(TOP + ROW * float(rows as u64) + 30.0);
+    canvas.text(12.0, 24.0, "start", title);
+    canvas
 }
 
 fn grid(canvas: &mut Canvas, scale: &Scale) {

@@ -21,18 +21,19 @@ pub fn markdown(samples: &[Sample]) -> String {
     floors(&mut text, samples);
     let _ = write!(
         text,
-        "\n| cell | files | bytes | job s: stock | ours | load |\n| --- | --: | --: | --: | --: | --- |\n"
+        "\n| cell | files | bytes | job ms: stock | ours | load |\n| --- | --: | --: | --: | --: | --- |\n"
     );
     for cell in cells(samples) {
         let of = |figure| median(&values(samples, cell, Side::Stock, figure));
-        let job = |side| median(&values(samples, cell, side, |s| s.job));
+        let of_side = |side| samples.iter().filter(move |sample| sample.cell == cell && sample.side == side);
+        let job = |side| median(&of_side(side).filter_map(|sample| sample.job).collect::<Vec<_>>());
         let loads: Vec<f64> =
             samples.iter().filter(|sample| sample.cell == cell).map(|sample| sample.around.load).collect();
         let (least, most) =
             loads.iter().fold((f64::MAX, 0.0_f64), |(least, most), &load| (least.min(load), most.max(load)));
         let _ = writeln!(
             text,
-            "| {cell} | {:.0} | {:.0} | {:.1} | {:.1} | {least:.1}–{most:.1} |",
+            "| {cell} | {:.0} | {:.0} | {:.0} | {:.0} | {least:.1}–{most:.1} |",
             of(|s| float(s.files)),
             of(|s| float(s.bytes)),
             job(Side::Stock),

@@ -1,22 +1,36 @@
 //! Where restores go: a new folder each time. What was restored is emptied and stays until the
-//! bench ends.
+//! bench ends. While the disk has room only large files are emptied: to empty thousands of small
+//! ones takes longer than to restore them.
 //!
 //! ext4 passes over inodes that were freed in the last minutes, one by one, whenever it searches a
 //! free one. With the tree of the restore before just removed, the next one's files cost the daemon
-//! up to ten times the system time.
+//! up to ten times the system time. So the folder can also be an ext4 that is made anew for each
+//! bed, in which nothing was ever removed.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use bed::Result;
+use nix::sys::statfs::{TMPFS_MAGIC, statfs};
+use nix::sys::statvfs::statvfs;
+use nix::unistd::geteuid;
 
+use crate::mounted::{Mounted, file_system};
+use crate::programs::is_on_path;
 use crate::tree::{file, visit};
+
+/// Of a file system for restores, bytes; what is not written takes no room.
+const ROOM: u64 = 16 << 30;
+/// Bytes of a file that is emptied even if the disk has room.
+const LARGE: u64 = 128 << 10;
 
 /// The folder of all restores of a run.
 #[derive(Debug)]
 pub struct Restored {
     folder: PathBuf,
     begun: u32,
+    /// The file system that was made for it.
+    made: Option<Mounted>,
 }
 
 impl Restored {
@@ -29,9 +43,23 @@ impl Restored {
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.split_once('-').and_then(|(number, _)| number.parse().ok());
             begun = begun.max(number.unwrap_or_default());
-            empty(&entry.path())?;
+            empty(&entry.path(), 0)?;
         }
-        Ok(Self { folder, begun })
+        Ok(Self { folder, begun, made: None })
+    }
+
+    /// Makes the folder an ext4 of its own, without what was restored before. Its tables of inodes
+    /// are not written in the background. Nothing is done in memory, and without root.
+    pub fn make_file_system(&mut self) -> Result<()> {
+        let is_in_memory = statfs(&self.folder).is_ok_and(|found| found.filesystem_type() == TMPFS_MAGIC);
+        if self.made.is_none() && (is_in_memory || !geteuid().is_root() || !is_on_path("mkfs.ext4")) {
+            return Ok(());
+        }
+        self.made = None;
+        fs::create_dir_all(&self.folder).map_err(file("create", &self.folder))?;
+        let program = ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"];
+        self.made = Some(file_system(&self.folder, ROOM, &program, "loop,noinit_itable")?);
+        Ok(())
     }
 
     /// From now on [`Self::folder`] gives folders that are not there yet.
@@ -56,18 +84,28 @@ impl Restored {
 
     /// Gives the room of what a side has restored back to the disk, and keeps the inodes.
     pub fn empty(&self, side: &str) -> Result<()> {
-        empty(&self.folder(side))
+        empty(&self.folder(side), if has_room(&self.folder) { LARGE } else { 0 })
     }
 
     /// Removes all.
-    pub fn remove(&self) -> Result<()> {
+    pub fn remove(&mut self) -> Result<()> {
+        self.made = None;
         if self.folder.exists() { remove(&self.folder) } else { Ok(()) }
     }
 }
 
-/// Empties all files of a folder.
-fn empty(folder: &Path) -> Result<()> {
+/// Whether a quarter of the disk is free.
+fn has_room(folder: &Path) -> bool {
+    statvfs(folder).is_ok_and(|disk| disk.blocks_available() >= disk.blocks() / 4)
+}
+
+/// Empties the files of a folder that have so many bytes.
+fn empty(folder: &Path, least: u64) -> Result<()> {
     visit(folder, &mut |path| {
+        let size = path.symlink_metadata().map_err(file("look at", path))?.len();
+        if size < least {
+            return Ok(());
+        }
         OpenOptions::new().write(true).truncate(true).open(path).map(drop).map_err(file("empty", path))
     })
 }

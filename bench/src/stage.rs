@@ -69,13 +69,24 @@ impl<'a> Stage<'a> {
             Variant::Bucket(mounted, in_flight) => {
                 Buckets::start(cell, (mounted, in_flight), tree, watch).map(|bucket| Self::Bucket(Box::new(bucket)))
             }
-            _ => Group::start(cell, settings, tree, watch, restored).map(|group| Self::One(Box::new(group))),
+            _ => {
+                restored.make_file_system()?;
+                Group::start(cell, settings, tree, watch, restored).map(|group| Self::One(Box::new(group)))
+            }
         }
     }
 
     /// Whether the floor takes part in a level.
     pub fn has_floor(&self, level: Level) -> bool {
         matches!(self, Self::One(group) if group.has_floor(level))
+    }
+
+    /// The process of a side; the cell's clients are one of each daemon.
+    pub fn pid(&mut self, side: Side) -> Result<u32> {
+        match self {
+            Self::One(group) => group.pid(side),
+            Self::Together(_) | Self::Bucket(_) => Err(BedError::Usage("a cell of more than two clients".to_owned())),
+        }
     }
 
     /// One replica of a cell: a job of each side in this order.

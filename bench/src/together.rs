@@ -4,12 +4,13 @@
 
 use std::collections::BTreeMap;
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result};
+use bed::{Bed, BedOptions, ClientOptions, Clocked, Console, Fd, FileSet, JobResult, Result};
 use nix::unistd::sync;
 
 use crate::cell::Cell;
 use crate::connection::Watch;
 use crate::group::Replica;
+use crate::problems::Problem;
 use crate::processes::{Before, used_by_others};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
@@ -20,6 +21,7 @@ use crate::volumes::remove_volumes;
 /// A bed with so many clients of each daemon.
 #[derive(Debug)]
 pub struct Together<'a> {
+    console: Console,
     bed: Bed,
     tree: &'a Standing,
     watch: &'a Watch,
@@ -36,7 +38,8 @@ impl<'a> Together<'a> {
         let words = cell.variant.options();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         options.file_sets = vec![FileSet::new("Bench", &words, &[&tree.path])];
-        Ok(Self { bed: Bed::start(options)?, tree, watch, count })
+        let bed = Bed::start(options)?;
+        Ok(Self { console: Console::of(&bed)?, bed, tree, watch, count })
     }
 
     /// One replica: all clients of each daemon at once.
@@ -47,13 +50,13 @@ impl<'a> Together<'a> {
             cell.tree.kind.warm(&self.tree.path)?;
             let (sample, jobs) = self.measure(cell, side, replica, turn)?;
             if let Some(job) = jobs.into_iter().find(|job| job.row.status != 'T' || job.row.errors > 0) {
-                problems.push(job.log);
+                problems.push(Problem::failed(&job.log));
             }
             made.insert(side, (sample.files, sample.read_bytes));
             samples.push(sample);
         }
         if made.get(&Side::Stock) != made.get(&Side::Ours) {
-            return Err(BedError::Usage(format!("{cell}: files and bytes differ: {made:?}")));
+            problems.push(Problem::differed(&format!("files and bytes differ: {made:?}")));
         }
         Ok(Replica { samples, problems })
     }
@@ -70,15 +73,14 @@ impl<'a> Together<'a> {
         let (before, others) = (Before::of(&daemons)?, used_by_others(&mut self.bed)?);
         let stalls = Stalls::now();
         let commands: Vec<String> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
-        let (jobs, span) = self.watch.all_of(&ports, || {
-            let jobs = self.bed.queue_all(&commands)?;
-            self.bed.wait_for_reports(&jobs)?;
-            Ok(jobs)
-        })?;
+        let storage = self.bed.storage().port();
+        let run = || self.console.run(&self.bed, &commands);
+        let (clocked, span) = self.watch.all_of(&ports, storage, run)?;
+        let queued = span.started.map(|started| clocked.until(started));
+        let Clocked { results, took, .. } = clocked;
         let stalls = Stalls::now().since(stalls);
         let cost = before.until_now(&daemons)?;
         let [sd, dir] = used_by_others(&mut self.bed)?;
-        let results = jobs.iter().map(|job| self.bed.result(*job)).collect::<Result<Vec<_>>>()?;
         let sum = |of: fn(&JobResult) -> u64| results.iter().map(of).sum::<u64>();
         let bad = results.iter().find(|job| job.row.status != 'T').map(|job| job.row.status);
         let warned = results.iter().any(|job| job.row.errors > 0);
@@ -88,9 +90,10 @@ impl<'a> Together<'a> {
             replica,
             turn,
             outcome: bad.unwrap_or(if warned { 'W' } else { 'T' }),
-            connection: span.as_secs_f64() * 1e3,
+            connection: span.life.as_secs_f64() * 1e3,
             first: None,
-            job: span.as_secs_f64().ceil(),
+            job: Some(took.as_secs_f64() * 1e3),
+            queued,
             fd: cost.cpu,
             // The kernel's ticks of each are not summed.
             fd_user: 0.0,
@@ -102,6 +105,8 @@ impl<'a> Together<'a> {
             bytes: sum(|job| job.row.bytes),
             read_bytes: sum(|job| job.row.read_bytes),
             around: Surroundings { stalls, ..around },
+            program: None,
+            harness: None,
         };
         self.tidy(&names, &results)?;
         Ok((sample, results))

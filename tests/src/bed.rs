@@ -446,7 +446,7 @@ impl Bed {
     }
 
     /// The result of a job that has written its report.
-    fn ended(&self, job: u32) -> Result<JobResult> {
+    pub(crate) fn ended(&self, job: u32) -> Result<JobResult> {
         let result = self.result(job)?;
         if "CRBMSmsjcdtplLi".contains(result.row.status) {
             return Err(BedError::Usage(format!("job {job} has a report in state {}", result.row.status)));

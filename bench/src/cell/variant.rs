@@ -54,11 +54,54 @@ pub enum Variant {
     Changing(Changer),
     /// The host is so many milliseconds away, there and back, over a line of so many Mbit/s.
     Far(u16, u16),
+    /// A mechanism of ours is off, or both daemons do without something.
+    Without(Mechanism),
     /// So many clients with the same tree at once.
     Clients(u16),
     /// The tree's files are the objects of a bucket, which the stock daemon sees mounted; ours
     /// fetches so many at a time.
     Bucket(Mounted, u16),
+}
+
+/// What a job can do without, to see what it is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mechanism {
+    /// Packets are not compressed, by either daemon.
+    LineCompression,
+    /// More than one worker.
+    Workers,
+    /// Vector and SHA instructions.
+    Instructions,
+    /// Giving way to others.
+    Manners,
+    /// Comparing the digests of what was restored.
+    Checks,
+}
+
+impl Mechanism {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::LineCompression, Self::Workers, Self::Instructions, Self::Manners, Self::Checks];
+
+    /// The word of a job without it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::LineCompression => "no-line-compression",
+            Self::Workers => "one-worker",
+            Self::Instructions => "baseline-cpu",
+            Self::Manners => "no-manners",
+            Self::Checks => "unchecked",
+        }
+    }
+
+    /// The line of ours' `bacula-fd.toml` that switches it off.
+    pub fn setting(self) -> Option<&'static str> {
+        match self {
+            Self::Workers => Some("job.workers = 1"),
+            Self::Manners => Some("job.manners = \"off\""),
+            Self::Checks => Some("restore.check_digests = \"no\""),
+            Self::LineCompression | Self::Instructions => None,
+        }
+    }
 }
 
 /// A file system that is made for a tree.
@@ -222,6 +265,7 @@ impl fmt::Display for Variant {
             Self::Bare(part) => return write!(out, "bare{}", part.word()),
             Self::Slow(delay) => return write!(out, "slow{delay}"),
             Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
+            Self::Without(mechanism) => mechanism.word(),
             Self::Clients(count) => return write!(out, "clients{count}"),
             Self::Bucket(mounted, in_flight) => return write!(out, "bucket-{}{in_flight}", mounted.name()),
         };

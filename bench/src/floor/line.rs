@@ -8,6 +8,7 @@ use bed::peer::{Frame, answer, packet};
 use bed::{BedError, PATIENCE, Result};
 use openssl::error::ErrorStack;
 use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslOptions, SslStream};
+use socket2::SockRef;
 
 /// Bytes that are gathered before they go to the kernel; OpenSSL alone would write each record of
 /// 16 KiB.
@@ -43,9 +44,12 @@ struct Gathered {
 }
 
 impl Read for Gathered {
+    /// Acknowledges at once, as ours does: the peers hold small packets back until then.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.flush()?;
-        self.socket.read(buffer)
+        let length = self.socket.read(buffer)?;
+        SockRef::from(&self.socket).set_tcp_quickack(true)?;
+        Ok(length)
     }
 }
 

@@ -1,18 +1,16 @@
 //! The numbers of the paper, each under a key, as they are printed: `numbers.json`. Tables, figures
 //! and the text take them from here. `check/check.py` computes them once more.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use bed::{BedError, Result};
+use std::collections::{BTreeMap, BTreeSet};
 
-use bed::Result;
-
-use crate::cell::{Cell, Variant};
-use crate::paper::folders::most;
-use crate::paper::plan::{Family, Phase, Plan};
+use crate::cell::{Cell, Level, Variant};
+use crate::paper::folders::Sitting;
+use crate::paper::plan::{Family, Limits, Phase, Plan};
 use crate::sample::{self, Figure, Sample, Side};
 use crate::statistics::{
-    Draw, Estimate, bca, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient, ranks_around, seed_of,
-    sign_test, sorted, wilcoxon,
+    Draw, Draws, Estimate, bca, between, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient,
+    ranks_around, seed_of, sign_test, sorted, wilcoxon,
 };
 
 /// What stands for a number that nobody has measured.
@@ -24,6 +22,9 @@ pub const TOO_FEW: &str = "–";
 pub type Numbers = BTreeMap<String, String>;
 
 const GIB: f64 = 1_073_741_824.0;
+const MIB: f64 = 1_048_576.0;
+/// GiB below which nothing is told of a GiB.
+const LEAST_DATA: f64 = 0.001;
 
 /// The raw rows of one phase.
 #[derive(Debug, Default)]
@@ -34,15 +35,65 @@ pub struct Data {
     pub samples: Vec<Sample>,
 }
 
-/// What is measured of a job, its word and how it is printed.
-const FIGURES: [(&str, Figure, usize); 2] = [("time", |one| one.connection, 1), ("cpu", |one| one.fd, 3)];
-/// The same of restores only. What is not known is no number.
-const FIRST: (&str, Figure, usize) = ("first", |one| one.first.unwrap_or(f64::NAN), 1);
+/// Something that is measured of each job.
+#[derive(Debug)]
+pub struct Column {
+    /// Its word in keys.
+    pub word: &'static str,
+    /// What it is, for the reader.
+    pub title: &'static str,
+    /// Its value; no number where it is not known.
+    pub figure: Figure,
+    /// How many digits of it are printed.
+    pub digits: usize,
+    /// Which jobs have it.
+    pub of: fn(Level) -> bool,
+}
 
-/// The rows of a phase that the text is about.
-pub fn data(folder: &Path, phase: &Phase) -> Result<Data> {
-    let (host, samples) = most(folder, &phase.name, phase.host.as_deref(), sample::read)?;
-    Ok(Data { host, samples })
+/// All of them. Less is better in each.
+pub const COLUMNS: [Column; 7] = [
+    Column { word: "job", title: "job", figure: |one| one.job.unwrap_or(f64::NAN), digits: 1, of: |_| true },
+    Column {
+        word: "run",
+        title: "job without its wait in the queue",
+        figure: |one| one.job.zip(one.queued).map_or(f64::NAN, |(job, queued)| job - queued),
+        digits: 1,
+        of: |_| true,
+    },
+    Column { word: "time", title: "connection", figure: |one| one.connection, digits: 1, of: |_| true },
+    Column { word: "cpu", title: "processor time", figure: |one| one.fd, digits: 3, of: |_| true },
+    Column { word: "memory", title: "memory", figure: |one| one.rss / MIB, digits: 1, of: |_| true },
+    Column {
+        word: "volume",
+        title: "bytes on the volume",
+        figure: |one| float(one.bytes) / MIB,
+        digits: 2,
+        of: |level| !level.is_restore(),
+    },
+    Column {
+        word: "first",
+        title: "first file",
+        figure: |one| one.first.unwrap_or(f64::NAN),
+        digits: 1,
+        of: Level::is_restore,
+    },
+];
+
+/// The rows of a phase.
+///
+/// # Errors
+/// They are of several programs, or of several harnesses.
+pub fn data(sitting: &Sitting, phase: &Phase) -> Result<Data> {
+    let samples = sitting.rows(&phase.name, sample::read)?;
+    for side in [Side::Stock, Side::Ours] {
+        let mine = samples.iter().filter(|one| one.side == side);
+        let origins: BTreeSet<_> = mine.map(|one| (&one.program, &one.harness)).collect();
+        if origins.len() > 1 {
+            let problem = format!("{}: rows of {} are of several programs: {origins:?}", phase.name, side.name());
+            return Err(BedError::Usage(problem));
+        }
+    }
+    Ok(Data { host: sitting.name.clone(), samples })
 }
 
 /// The key of a cell: its three words with dots, without `default`.
@@ -65,14 +116,58 @@ pub fn pairs(samples: &[Sample], cell: Cell) -> Vec<(&Sample, &Sample)> {
     ours.into_iter().filter_map(|(replica, ours)| Some((ours, *stock.get(&replica)?))).collect()
 }
 
+/// One column of one cell, as it was measured in a phase.
+#[derive(Debug)]
+pub struct Measured<'a> {
+    /// The phase.
+    pub phase: &'a Phase,
+    /// The family in it.
+    pub family: &'a Family,
+    /// The cell.
+    pub cell: Cell,
+    /// What of it.
+    pub column: &'static Column,
+    /// Ours beside stock.
+    pub effect: Effect,
+}
+
+impl Measured<'_> {
+    /// The key of the cell in its phase.
+    pub fn key(&self) -> String {
+        key(self.phase, self.cell)
+    }
+}
+
+/// Every column of every cell of the plan.
+pub fn measured<'a>(plan: &'a Plan, data: &[Data]) -> Result<Vec<Measured<'a>>> {
+    let mut all = Vec::new();
+    for (phase, data) in plan.phase.iter().zip(data) {
+        for family in &phase.family {
+            for cell in family.cells()? {
+                let pairs = pairs(&data.samples, cell);
+                for column in COLUMNS.iter().filter(|column| (column.of)(cell.level)) {
+                    let values = pairs.iter().map(|(ours, stock)| ((column.figure)(ours), (column.figure)(stock)));
+                    let values: Vec<_> = values.filter(|(ours, stock)| !ours.is_nan() && !stock.is_nan()).collect();
+                    let seed = seed_of(plan.seed, &format!("{}/{cell}/{}", phase.name, column.word));
+                    let draw = plan.has_intervals(phase).then_some(Draw { times: plan.draws, seed });
+                    let effect = Effect::of(&values, draw, plan.confidence);
+                    all.push(Measured { phase, family, cell, column, effect });
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// All numbers of the plan.
-pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
+pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     let mut put = |key: &str, text: String| drop(numbers.insert(key.to_owned(), text));
     put("plan.seed", plan.seed.to_string());
     put("plan.draws", plan.draws.to_string());
     put("plan.confidence", format!("{:.0}", plan.confidence * 100.0));
     put("plan.block", plan.block.to_string());
+    put("plan.intervals", plan.intervals_from.to_string());
     put("rivals.replicas", plan.rivals.replicas.to_string());
     put("rivals.minutes", plan.rivals.minutes.to_string());
     for tail in &plan.tail {
@@ -98,99 +193,149 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
         let bad = data.samples.iter().filter(|one| !one.is_good()).count();
         put(&format!("{}.jobs", phase.name), known(jobs.to_string()));
         put(&format!("{}.jobs.bad", phase.name), known(bad.to_string()));
-        for family in &phase.family {
-            for (key, text) in of_family(plan, phase, family, data)? {
-                put(&key, text);
-            }
+    }
+    for (phase, data) in plan.phase.iter().zip(data) {
+        for cell in phase.cells()? {
+            numbers.extend(of_cell(phase, cell, data));
         }
+    }
+    for one in measured {
+        let depth = if !plan.has_intervals(one.phase) {
+            Depth::Medians
+        } else if matches!(one.column.word, "run" | "time") {
+            Depth::Everything
+        } else {
+            Depth::Intervals
+        };
+        one.effect.put(&mut numbers, &format!("{}.{}", one.key(), one.column.word), one.column.digits, depth);
+    }
+    for family in measured.chunk_by(|left, right| std::ptr::eq(left.family, right.family)) {
+        numbers.extend(of_family(plan, family));
     }
     Ok(numbers)
 }
 
-/// The numbers of a family's cells, and those of all of them.
-fn of_family(plan: &Plan, phase: &Phase, family: &Family, data: &Data) -> Result<Numbers> {
-    let cells = family.cells()?;
+/// The numbers of a cell that are no columns.
+fn of_cell(phase: &Phase, cell: Cell, data: &Data) -> Numbers {
     let mut numbers = Numbers::new();
-    let mut found = Vec::new();
-    for &cell in &cells {
-        let pairs = pairs(&data.samples, cell);
-        let name = key(phase, cell);
-        numbers.insert(format!("{name}.n"), pairs.len().to_string());
-        for side in [Side::Ours, Side::Stock] {
-            let mine = data.samples.iter().filter(|one| one.cell == cell && one.side == side);
-            let bad = mine.filter(|one| !one.is_good()).count();
-            numbers.insert(format!("{name}.bad.{}", side.name()), bad.to_string());
-        }
-        let first = cell.level.is_restore().then_some(FIRST);
-        for (word, figure, digits) in FIGURES.into_iter().chain(first) {
-            let values = pairs.iter().map(|(ours, stock)| (figure(ours), figure(stock)));
-            let values: Vec<_> = values.filter(|(ours, stock)| !ours.is_nan() && !stock.is_nan()).collect();
-            let seed = seed_of(plan.seed, &format!("{}/{cell}/{word}", phase.name));
-            let effect = Effect::of(&values, Draw { times: plan.draws, seed }, plan.confidence);
-            effect.put(&mut numbers, &format!("{name}.{word}"), digits);
-            if word == "time" {
-                found.push(effect);
-            }
-        }
-        let (ours, stock): (Vec<&Sample>, Vec<&Sample>) = pairs.iter().copied().unzip();
-        for (word, side) in [("ours", ours), ("stock", stock)] {
-            let some = |figure: Figure| median(&side.iter().map(|one| figure(one)).collect::<Vec<_>>());
-            let known = |text: String| if pairs.is_empty() { UNKNOWN.to_owned() } else { text };
-            let memory = some(|one| one.rss) / f64::from(1 << 20);
-            numbers.insert(format!("{name}.memory.{word}"), known(format!("{memory:.1}")));
-            let rate = some(|one| quotient(float(one.bytes), one.connection) * 1000.0 / f64::from(1 << 20));
-            numbers.insert(format!("{name}.rate.{word}"), known(format!("{rate:.1}")));
-            let gib = |one: &Sample| float(if one.cell.level.is_restore() { one.bytes } else { one.read_bytes }) / GIB;
-            // A job that reads nothing costs nothing for each GiB.
-            let has_data = side.iter().all(|one| gib(one) > 0.0);
-            let of = |figure: &dyn Fn(&Sample) -> f64| {
-                let middle = median(&side.iter().map(|one| quotient(figure(one), gib(one))).collect::<Vec<_>>());
-                known(if has_data { format!("{middle:.2}") } else { TOO_FEW.to_owned() })
-            };
-            numbers.insert(format!("{name}.gib.{word}"), of(&|one| one.fd));
-            numbers.insert(format!("{name}.gib.all.{word}"), of(&|one| one.fd + one.sd + one.dir));
-            let packed = some(|one| quotient(float(one.bytes), float(one.read_bytes)));
-            numbers.insert(format!("{name}.packed.{word}"), known(format!("{packed:.3}")));
-        }
+    let pairs = pairs(&data.samples, cell);
+    let name = key(phase, cell);
+    numbers.insert(format!("{name}.n"), pairs.len().to_string());
+    for side in [Side::Ours, Side::Stock] {
+        let mine = data.samples.iter().filter(|one| one.cell == cell && one.side == side);
+        let bad = mine.filter(|one| !one.is_good()).count();
+        numbers.insert(format!("{name}.bad.{}", side.name()), bad.to_string());
     }
-    // Correction over the family.
-    let corrected = holm(&found.iter().map(|effect| effect.wilcoxon).collect::<Vec<_>>());
-    for ((cell, effect), corrected) in cells.iter().zip(&found).zip(corrected) {
-        let text = if effect.count == 0 { UNKNOWN.to_owned() } else { probability(corrected) };
-        numbers.insert(format!("{}.time.wilcoxon.holm", key(phase, *cell)), text);
+    let (ours, stock): (Vec<&Sample>, Vec<&Sample>) = pairs.iter().copied().unzip();
+    for (word, side) in [("ours", ours), ("stock", stock)] {
+        let some = |figure: Figure| median(&side.iter().map(|one| figure(one)).collect::<Vec<_>>());
+        let known = |text: String| if pairs.is_empty() { UNKNOWN.to_owned() } else { text };
+        let rate = some(|one| quotient(float(one.bytes), one.connection) * 1000.0 / MIB);
+        numbers.insert(format!("{name}.rate.{word}"), known(format!("{rate:.1}")));
+        let gib = |one: &Sample| float(if one.cell.level.is_restore() { one.bytes } else { one.read_bytes }) / GIB;
+        // A job that reads nothing costs nothing for each GiB, and one that reads a few bytes
+        // millions of seconds.
+        let has_data = side.iter().all(|one| gib(one) >= LEAST_DATA);
+        let of = |figure: &dyn Fn(&Sample) -> f64| {
+            let middle = median(&side.iter().map(|one| quotient(figure(one), gib(one))).collect::<Vec<_>>());
+            known(if has_data { format!("{middle:.2}") } else { TOO_FEW.to_owned() })
+        };
+        numbers.insert(format!("{name}.gib.{word}"), of(&|one| one.fd));
+        numbers.insert(format!("{name}.gib.all.{word}"), of(&|one| one.fd + one.sd + one.dir));
+        let packed = some(|one| quotient(float(one.bytes), float(one.read_bytes)));
+        numbers.insert(format!("{name}.packed.{word}"), known(format!("{packed:.3}")));
     }
-    numbers.extend(summary(phase, family, &found));
-    Ok(numbers)
+    numbers
 }
 
-/// What a family says as a whole.
-fn summary(phase: &Phase, family: &Family, found: &[Effect]) -> Numbers {
-    let name = format!("{}.{}", phase.name, family.name);
-    let all = found.iter().all(|effect| effect.count > 0);
+/// What the cells of a family say together, by each clock.
+fn of_family(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
+    let Some(Measured { phase, family, .. }) = measured.first() else { return Numbers::new() };
+    let mut numbers = Numbers::new();
+    for word in ["job", "run", "time"] {
+        let found: Vec<&Measured<'_>> = measured.iter().filter(|one| one.column.word == word).collect();
+        let corrected = holm(&found.iter().map(|one| one.effect.wilcoxon).collect::<Vec<_>>());
+        for (one, corrected) in found.iter().zip(corrected) {
+            if plan.has_intervals(phase) && word != "job" {
+                let text = if one.effect.count == 0 { UNKNOWN.to_owned() } else { probability(corrected) };
+                numbers.insert(format!("{}.{word}.wilcoxon.holm", one.key()), text);
+            }
+        }
+        let limits = match word {
+            "run" => family.run,
+            "time" => family.connection,
+            _ => Limits::default(),
+        };
+        let name = format!("{}.{}.{word}", phase.name, family.name);
+        numbers.extend(summary(plan, phase, &name, limits, &found));
+    }
+    numbers
+}
+
+/// What a family says as a whole by one clock.
+fn summary(plan: &Plan, phase: &Phase, name: &str, limits: Limits, found: &[&Measured<'_>]) -> Numbers {
+    let all = found.iter().all(|one| one.effect.count > 0);
     let known = |text: String| if all { text } else { UNKNOWN.to_owned() };
-    let mean = |of: fn(&Effect) -> f64| {
-        let logarithms = found.iter().fold(0.0, |sum, effect| sum + of(effect).ln());
-        (logarithms / float(found.len() as u64)).exp()
-    };
-    let below = family.interval_below.unwrap_or(1.0);
-    let faster = |high: fn(&Effect) -> Option<f64>| {
-        found.iter().filter(|effect| high(effect).is_some_and(|high| high < below)).count()
-    };
-    let (by_median, by_p90) = (faster(|one| Some(one.ratio.high)), faster(|one| one.tail.map(|(_, high)| high)));
-    let geometric = mean(|effect| effect.ratio.value);
-    let kept = geometric <= family.geometric_mean.unwrap_or(f64::INFINITY)
-        && (family.interval_below.is_none() || (by_median == found.len() && by_p90 == found.len()));
-    let limit = |limit: Option<f64>| limit.map_or_else(|| TOO_FEW.to_owned(), |limit| format!("{limit:.2}"));
-    Numbers::from([
+    let ratios: Vec<f64> = found.iter().map(|one| one.effect.ratio.value).collect();
+    let geometric = geometric_mean(&ratios);
+    let mut numbers = Numbers::from([
         (format!("{name}.cells"), found.len().to_string()),
         (format!("{name}.geometric"), known(format!("{geometric:.3}"))),
-        (format!("{name}.geometric.p90"), known(format!("{:.3}", mean(|effect| effect.tail_ratio)))),
-        (format!("{name}.geometric.limit"), limit(family.geometric_mean)),
-        (format!("{name}.below.limit"), limit(family.interval_below)),
+        (format!("{name}.faster"), known(ratios.iter().filter(|ratio| **ratio < 1.0).count().to_string())),
+    ]);
+    if !plan.has_intervals(phase) {
+        return numbers;
+    }
+    let pairs: Vec<Vec<(f64, f64)>> = found.iter().map(|one| one.effect.pairs()).collect();
+    let seed = seed_of(plan.seed, &format!("{name}/geometric"));
+    let (low, high) = geometric_interval(&pairs, Draw { times: plan.draws, seed }, plan.confidence);
+    let tails: Vec<f64> = found.iter().map(|one| one.effect.tail_ratio).collect();
+    let below = limits.interval_below.unwrap_or(1.0);
+    let faster = |high: &dyn Fn(&Effect) -> Option<f64>| {
+        found.iter().filter(|one| high(&one.effect).is_some_and(|high| high < below)).count()
+    };
+    let by_median = faster(&|one| Some(one.ratio.high));
+    let by_p90 = faster(&|one| one.tail.map(|(_, high)| high));
+    let kept = geometric <= limits.geometric_mean.unwrap_or(f64::INFINITY)
+        && (limits.interval_below.is_none() || by_median == found.len());
+    let limit = |limit: Option<f64>| limit.map_or_else(|| TOO_FEW.to_owned(), |limit| format!("{limit:.2}"));
+    numbers.extend([
+        (format!("{name}.geometric.low"), known(format!("{low:.3}"))),
+        (format!("{name}.geometric.high"), known(format!("{high:.3}"))),
+        (format!("{name}.geometric.p90"), known(format!("{:.3}", geometric_mean(&tails)))),
+        (format!("{name}.geometric.limit"), limit(limits.geometric_mean)),
+        (format!("{name}.below.limit"), limit(limits.interval_below)),
         (format!("{name}.below"), known(by_median.to_string())),
         (format!("{name}.below.p90"), known(by_p90.to_string())),
         (format!("{name}.verdict"), known(if kept { "kept" } else { "missed" }.to_owned())),
-    ])
+    ]);
+    numbers
+}
+
+/// The geometric mean, in the order of the values.
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().fold(0.0, |sum, one| sum + one.ln()) / float(values.len() as u64)).exp()
+}
+
+/// The middle part of the geometric means of draws of pairs, those of each cell by themselves.
+fn geometric_interval(cells: &[Vec<(f64, f64)>], draw: Draw, confidence: f64) -> (f64, f64) {
+    if cells.iter().any(Vec::is_empty) {
+        return (f64::NAN, f64::NAN);
+    }
+    let mut random = Draws::new(draw.seed);
+    let means: Vec<f64> = (0..draw.times)
+        .map(|_| {
+            let ratio = |pairs: &Vec<(f64, f64)>| {
+                let drawn = (0..pairs.len()).filter_map(|_| pairs.get(random.below(pairs.len())).copied());
+                let (ours, stock): (Vec<f64>, Vec<f64>) = drawn.unzip();
+                quotient(median(&ours), median(&stock))
+            };
+            geometric_mean(&cells.iter().map(ratio).collect::<Vec<_>>())
+        })
+        .collect();
+    let means = sorted(&means);
+    let half = (1.0 - confidence) / 2.0;
+    (between(&means, half), between(&means, 1.0 - half))
 }
 
 /// One figure of one cell: ours beside stock.
@@ -202,8 +347,10 @@ pub struct Effect {
     pub ours: Vec<f64>,
     /// The stock daemon's.
     pub stock: Vec<f64>,
-    /// Of medians.
+    /// Of medians; its ends are the value without an interval.
     pub ratio: Estimate,
+    /// Whether there is one.
+    pub has_interval: bool,
     /// Of the 90th percentiles.
     pub tail_ratio: f64,
     /// Its interval, if there are enough replicas.
@@ -212,8 +359,8 @@ pub struct Effect {
     pub tails: [Option<(f64, f64)>; 2],
     /// Hodges and Lehmann's shift of the logarithms, as a ratio.
     pub shift: Estimate,
-    /// Whether it has an interval.
-    pub has_interval: bool,
+    /// Whether that has an interval.
+    pub shift_has_interval: bool,
     /// Probabilities by chance.
     pub sign: f64,
     /// The same by ranks.
@@ -222,12 +369,26 @@ pub struct Effect {
     pub delta: f64,
 }
 
+/// How much is told of an effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Depth {
+    /// Medians and their ratio.
+    Medians,
+    /// And its interval.
+    Intervals,
+    /// And how the values spread, percentiles, tests.
+    Everything,
+}
+
 impl Effect {
-    /// Of pairs of ours and stock.
-    pub fn of(pairs: &[(f64, f64)], draw: Draw, confidence: f64) -> Self {
+    /// Of pairs of ours and stock; without `draw` there is no interval.
+    pub fn of(pairs: &[(f64, f64)], draw: Option<Draw>, confidence: f64) -> Self {
         let (ours, stock): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let logarithms: Vec<f64> = pairs.iter().map(|(ours, stock)| quotient(*ours, *stock).ln()).collect();
-        let ratio = bca(pairs, draw, confidence, |ours, stock| quotient(median(ours), median(stock)));
+        let draw = draw.filter(|_| pairs.len() > 1);
+        let ratio = bca(pairs, draw.unwrap_or(Draw { times: 0, seed: 0 }), confidence, |ours, stock| {
+            quotient(median(ours), median(stock))
+        });
         // Both intervals hold together with the confidence if each errs half as often.
         let each = 1.0 - (1.0 - confidence) / 2.0;
         let tails = [&ours, &stock].map(|values| {
@@ -242,11 +403,12 @@ impl Effect {
         Self {
             count: pairs.len(),
             ratio,
+            has_interval: draw.is_some(),
             tail_ratio: quotient(p90(&ours), p90(&stock)),
             tail,
             tails,
             shift: Estimate { value: shift.value.exp(), low: low.exp(), high: high.exp() },
-            has_interval: shift.interval.is_some(),
+            shift_has_interval: shift.interval.is_some(),
             sign: sign_test(&logarithms),
             wilcoxon: wilcoxon(&logarithms),
             delta: cliffs_delta(&ours, &stock),
@@ -255,8 +417,13 @@ impl Effect {
         }
     }
 
-    /// All of it as printed.
-    fn put(&self, numbers: &mut Numbers, name: &str, digits: usize) {
+    /// Ours and stock, pair by pair.
+    fn pairs(&self) -> Vec<(f64, f64)> {
+        self.ours.iter().copied().zip(self.stock.iter().copied()).collect()
+    }
+
+    /// So much of it as printed.
+    fn put(&self, numbers: &mut Numbers, name: &str, digits: usize, depth: Depth) {
         let none = self.count == 0;
         let mut put = |key: &str, text: String| {
             let text = if none { UNKNOWN.to_owned() } else { text };
@@ -264,26 +431,33 @@ impl Effect {
         };
         let ratio = |value: f64| format!("{value:.3}");
         let or_few = |there: bool, text: String| if there { text } else { TOO_FEW.to_owned() };
-        for (word, values, tail) in [("ours", &self.ours, self.tails[0]), ("stock", &self.stock, self.tails[1])] {
+        let sides = [("ours", &self.ours, self.tails[0]), ("stock", &self.stock, self.tails[1])];
+        for (word, values, _) in sides {
             put(&format!("{word}.median"), format!("{:.digits$}", median(values)));
+        }
+        put("ratio", ratio(self.ratio.value));
+        if depth >= Depth::Intervals {
+            put("ratio.low", or_few(self.has_interval, ratio(self.ratio.low)));
+            put("ratio.high", or_few(self.has_interval, ratio(self.ratio.high)));
+        }
+        if depth < Depth::Everything {
+            return;
+        }
+        for (word, values, tail) in sides {
             put(&format!("{word}.mean"), format!("{:.digits$}", mean(values)));
             put(&format!("{word}.deviation"), or_few(values.len() > 1, format!("{:.digits$}", deviation(values))));
-            put(&format!("{word}.p90"), format!("{:.digits$}", p90(values)));
             put(&format!("{word}.most"), format!("{:.digits$}", values.iter().copied().fold(0.0, f64::max)));
             let (low, high) = tail.unwrap_or_default();
+            put(&format!("{word}.p90"), or_few(tail.is_some(), format!("{:.digits$}", p90(values))));
             put(&format!("{word}.p90.low"), or_few(tail.is_some(), format!("{low:.digits$}")));
             put(&format!("{word}.p90.high"), or_few(tail.is_some(), format!("{high:.digits$}")));
         }
-        let many = self.count > 1;
-        put("ratio", ratio(self.ratio.value));
-        put("ratio.low", or_few(many, ratio(self.ratio.low)));
-        put("ratio.high", or_few(many, ratio(self.ratio.high)));
-        put("p90.ratio", ratio(self.tail_ratio));
+        put("p90.ratio", or_few(self.tail.is_some(), ratio(self.tail_ratio)));
         put("p90.ratio.low", or_few(self.tail.is_some(), ratio(self.tail.unwrap_or_default().0)));
         put("p90.ratio.high", or_few(self.tail.is_some(), ratio(self.tail.unwrap_or_default().1)));
         put("shift", ratio(self.shift.value));
-        put("shift.low", or_few(self.has_interval, ratio(self.shift.low)));
-        put("shift.high", or_few(self.has_interval, ratio(self.shift.high)));
+        put("shift.low", or_few(self.shift_has_interval, ratio(self.shift.low)));
+        put("shift.high", or_few(self.shift_has_interval, ratio(self.shift.high)));
         put("sign", probability(self.sign));
         put("wilcoxon", probability(self.wilcoxon));
         put("delta", ratio(self.delta));
@@ -313,7 +487,7 @@ mod tests {
     use crate::paper::plan::tests::plan;
     use crate::sample::tests::sample;
 
-    fn measured(plan: &Plan) -> Vec<Data> {
+    fn made(plan: &Plan) -> Vec<Data> {
         let cell = plan.phase[0].family[0].cells().unwrap()[0];
         let mut samples = Vec::new();
         for replica in 1..=40 {
@@ -326,10 +500,14 @@ mod tests {
         [data].into_iter().chain(plan.phase.iter().skip(1).map(|_| Data::default())).collect()
     }
 
+    fn all_of(plan: &Plan, data: &[Data]) -> Numbers {
+        numbers(plan, data, &measured(plan, data).unwrap()).unwrap()
+    }
+
     #[test]
     fn a_cell_has_all_its_numbers_and_bad_jobs_are_counted_but_no_times() {
         let plan = plan();
-        let numbers = numbers(&plan, &measured(&plan)).unwrap();
+        let numbers = all_of(&plan, &made(&plan));
         let cell = key(&plan.phase[0], plan.phase[0].family[0].cells().unwrap()[0]);
         let get = |name: &str| numbers[&format!("{cell}.{name}")].as_str();
         assert_eq!((get("n"), get("time.stock.median"), get("time.ours.median")), ("40", "1020.5", "320.5"));
@@ -338,14 +516,14 @@ mod tests {
         assert_eq!(get("time.sign"), "1.8e-12");
         assert_eq!((numbers["nine.jobs"].as_str(), numbers["nine.jobs.bad"].as_str()), ("81", "1"));
         assert_eq!((get("bad.ours"), get("bad.stock")), ("1", "0"));
-        assert_eq!(numbers["nine.backups.geometric"], UNKNOWN);
+        assert_eq!(numbers["nine.backups.time.geometric"], UNKNOWN);
     }
 
     #[test]
     fn without_data_every_number_says_so_and_none_is_missing() {
         let plan = plan();
         let nothing: Vec<_> = plan.phase.iter().map(|_| Data::default()).collect();
-        let (without, with) = (numbers(&plan, &nothing).unwrap(), numbers(&plan, &measured(&plan)).unwrap());
+        let (without, with) = (all_of(&plan, &nothing), all_of(&plan, &made(&plan)));
         assert!(without.keys().eq(with.keys()));
         assert!(without.values().any(|text| text == UNKNOWN) && !without.values().any(|text| text.contains("NaN")));
     }

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use crate::paper::plan::Plan;
+use crate::paper::analysis::{Numbers, UNKNOWN};
+use crate::paper::plan::{Phase, Plan};
 
 const HEAD: &str = "---\ntitle: \"Every table and every figure\"\n---\n\n\
                     Made from the raw rows; `paper.md` says what is compared and how.\n";
 /// What a table has behind its family's name, and what it is.
-const TABLES: [(&str, &str); 8] = [
-    ("", "Times"),
+const TABLES: [(&str, &str); 9] = [
+    ("-brief", "Times by each clock"),
+    ("-tests", "Shifts of pairs, and how likely they are by chance"),
     ("-spread", "How times spread"),
     ("-cost", "Processor time, memory, throughput"),
     ("-first", "When the first file is there"),
@@ -18,10 +20,23 @@ const TABLES: [(&str, &str); 8] = [
     ("-choice", "The best compression for a line"),
 ];
 
-/// The text; figures are those of each family by their file names.
-pub fn text(plan: &Plan, tables: &[(String, String)], figures: &[String]) -> String {
+/// The text: the phases that were measured, and the names of the others. Figures are those of each
+/// family by their file names.
+pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> String {
     let mut text = HEAD.to_owned();
-    for phase in &plan.phase {
+    let is_measured = |phase: &&Phase| numbers.get(&format!("{}.host", phase.name)).is_none_or(|host| host != UNKNOWN);
+    let missing: Vec<&str> =
+        plan.phase.iter().filter(|phase| !is_measured(phase)).map(|phase| phase.title.as_str()).collect();
+    if !missing.is_empty() {
+        let _ = write!(text, "\nPlanned, and not measured in this sitting: {}.\n", missing.join("; "));
+    }
+    for (title, name) in [("Every cell in which ours takes more", "lost-cells"), ("What times vary with", "variation")]
+    {
+        if let Some((_, table)) = tables.iter().find(|(known, _)| known == name) {
+            let _ = write!(text, "\n## {title}\n\n{table}");
+        }
+    }
+    for phase in plan.phase.iter().filter(is_measured) {
         let _ = write!(text, "\n## {}\n", phase.title);
         for family in &phase.family {
             let _ = write!(text, "\n### {}\n", family.title);
@@ -46,9 +61,12 @@ mod tests {
 
     #[test]
     fn each_family_has_its_tables_and_figures() {
-        let tables = [("nine-backups".to_owned(), "| a |\n".to_owned())];
-        let text = text(&plan(), &tables, &["nine-backups-ecdf.svg".to_owned()]);
-        assert!(text.contains("### Backups\n\nTimes:\n\n| a |\n\n![Backups](nine-backups-ecdf.svg)\n"), "{text}");
+        let tables = [("nine-backups-brief".to_owned(), "| a |\n".to_owned())];
+        let text = text(&plan(), &Numbers::new(), &tables, &["nine-backups-ecdf.svg".to_owned()]);
+        assert!(
+            text.contains("### Backups\n\nTimes by each clock:\n\n| a |\n\n![Backups](nine-backups-ecdf.svg)\n"),
+            "{text}"
+        );
         assert_eq!(text.matches("\n## ").count(), plan().phase.len());
     }
 }

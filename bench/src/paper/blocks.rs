@@ -12,9 +12,11 @@ use crate::cell::Cell;
 use crate::connection::Watch;
 use crate::group::Replica;
 use crate::order::{shuffled, turns};
+use crate::origin::Origin;
 use crate::paper::host::Host;
 use crate::paper::manifest;
 use crate::paper::plan::{Phase, Plan};
+use crate::problems::{Problem, What, noted};
 use crate::restored::Restored;
 use crate::sample::{self, Sample, Side};
 use crate::stage::Stage;
@@ -69,7 +71,7 @@ impl Blocks<'_> {
                 .collect();
             if !missing.is_empty() {
                 say(&format!("{}: replicas {first} to {last}, {} jobs", phase.name, 2 * missing.len()));
-                problems.extend(self.block(phase, &missing, first, &raw, restored));
+                problems.extend(self.block(phase, &missing, first, &raw, restored)?);
                 blocks += 1;
             }
             first = last + 1;
@@ -85,28 +87,36 @@ impl Blocks<'_> {
         first: u32,
         raw: &Path,
         restored: &mut Restored,
-    ) -> Vec<String> {
+    ) -> Result<Vec<String>> {
         let neighbours: Vec<_> = missing
             .chunk_by(|(left, _), (right, _)| (left.tree, left.variant) == (right.tree, right.variant))
             .collect();
         let mut problems = Vec::new();
         for some in shuffled(self.plan.seed, &format!("{}#{first}", phase.name), neighbours) {
+            let Some(&first) = some.first() else { continue };
             if self.interrupted.load(Ordering::Relaxed) {
+                interrupted().note(raw, first)?;
                 problems.push("interrupted".to_owned());
                 break;
             }
-            match self.group(phase, some, raw, restored) {
+            let mut at = first;
+            match self.group(phase, some, &mut at, raw, restored) {
                 Ok(found) => problems.extend(found),
-                Err(error) => problems.push(error.to_string()),
+                Err(error) => {
+                    Problem::failed(&error).note(raw, at)?;
+                    problems.push(error.to_string());
+                }
             }
         }
-        problems
+        Ok(problems)
     }
 
+    /// Replicas of one bed; `at` is the one that is being measured.
     fn group(
         &self,
         phase: &Phase,
         missing: &[(Cell, u32)],
+        at: &mut (Cell, u32),
         raw: &Path,
         restored: &mut Restored,
     ) -> Result<Vec<String>> {
@@ -121,22 +131,48 @@ impl Blocks<'_> {
         if tree.is_new || !manifest.exists() {
             manifest::keep(&tree.path, &manifest)?;
         }
+        let origin = Origin::here()?;
         let mut stage = Stage::start(cell, &[], &tree, self.watch, restored)?;
         let mut found = Vec::new();
-        for &(cell, replica) in missing {
+        let mut missing = missing.to_vec();
+        if cell.variant.changer().is_some() {
+            // Each restore is that of a Full of its own: which files are torn is chance.
+            missing.sort_by_key(|(_, replica)| *replica);
+        }
+        for (cell, replica) in missing {
+            *at = (cell, replica);
             if self.interrupted.load(Ordering::Relaxed) {
+                interrupted().note(raw, *at)?;
                 break;
+            }
+            if let Some(again) = again(raw, *at)? {
+                again.note(raw, *at)?;
             }
             let floor = (phase.floor && stage.has_floor(cell.level)).then_some(Side::Floor);
             let order: Vec<_> = turns(self.plan.seed, &cell.to_string(), replica).into_iter().chain(floor).collect();
-            let Replica { samples, problems } = stage.replica(cell, replica, &order)?;
+            let Replica { mut samples, problems } = stage.replica(cell, replica, &order)?;
+            origin.mark(&mut samples);
             samples.iter().try_for_each(|sample| sample::append(raw, sample))?;
             let times = samples.iter().map(|sample| format!("{} {:.0} ms", sample.side.name(), sample.connection));
             say(&format!("{cell} #{replica}: {}", times.collect::<Vec<_>>().join(", ")));
-            found.extend(problems);
+            problems.iter().try_for_each(|problem| problem.note(raw, *at))?;
+            found.extend(problems.into_iter().map(|problem| problem.reason));
         }
         Ok(found)
     }
+}
+
+fn interrupted() -> Problem {
+    Problem { what: What::Interrupted, reason: "the run was ended before it".to_owned() }
+}
+
+/// What is noted before a replica that something is known of already.
+fn again(raw: &Path, one: (Cell, u32)) -> Result<Option<Problem>> {
+    let rows = if raw.exists() { sample::read(raw)? } else { Vec::new() };
+    let rows = rows.iter().filter(|row| (row.cell, row.replica) == one).count();
+    let noted = noted(raw, one)?;
+    let reason = format!("{rows} rows are there; before: {}", noted.join(", "));
+    Ok((rows > 0 || !noted.is_empty()).then_some(Problem { what: What::Again, reason }))
 }
 
 /// The replicas that both daemons have run, however their jobs ended.
@@ -157,5 +193,18 @@ mod tests {
         let failed = Sample { outcome: 'E', ..sample(Side::Ours, 2) };
         let samples = [sample(Side::Stock, 1), sample(Side::Stock, 2), failed, sample(Side::Ours, 3)];
         assert_eq!(whole(&samples), BTreeSet::from([(samples[0].cell, 2)]));
+    }
+
+    #[test]
+    fn a_replica_that_is_measured_again_is_noted() {
+        let folder = bed::Folder::new("again").unwrap();
+        let raw = folder.path().join("raw.csv");
+        let [half, failed, new] = [1, 2, 3].map(|replica| (sample(Side::Ours, replica).cell, replica));
+        sample::append(&raw, &sample(Side::Ours, 1)).unwrap();
+        Problem::failed(&"no room").note(&raw, failed).unwrap();
+        let reason = |one| again(&raw, one).unwrap().map(|problem| problem.reason);
+        assert_eq!(reason(half), Some("1 rows are there; before: ".to_owned()));
+        assert_eq!(reason(failed), Some("0 rows are there; before: failed".to_owned()));
+        assert_eq!(reason(new), None);
     }
 }

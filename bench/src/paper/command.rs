@@ -11,13 +11,15 @@ use clap::Subcommand;
 
 use crate::connection::Watch;
 use crate::paper::blocks::Blocks;
+use crate::paper::calls;
 use crate::paper::counts;
 use crate::paper::excerpts;
 use crate::paper::gates;
 use crate::paper::host::Host;
 use crate::paper::made_up::make_up;
+use crate::paper::network;
 use crate::paper::plan::{Phase, Plan, Rivals, Tail};
-use crate::paper::render::render;
+use crate::paper::render::{CALLS, render};
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::rival::cost;
 use crate::paper::rivals::run;
@@ -51,9 +53,9 @@ pub enum Paper {
         /// Where trees are kept.
         #[arg(long)]
         trees: Option<PathBuf>,
-        /// This process has volumes and trees in memory already.
+        /// This process is apart already, as its phase wants it.
         #[arg(long, hide = true)]
-        in_memory: bool,
+        apart: bool,
     },
     /// Run the gates that every commit has to pass, and write how they ended; count what the
     /// repository holds.
@@ -90,6 +92,9 @@ pub enum Paper {
         /// Where the rows are; default: the paper's `data`.
         #[arg(long)]
         data: Option<PathBuf>,
+        /// The sitting that it is about, a host and a commit; default: the plan's.
+        #[arg(long)]
+        sitting: Option<String>,
         /// Where it all goes; default: the paper's `generated`.
         #[arg(long)]
         into: Option<PathBuf>,
@@ -133,13 +138,13 @@ impl Paper {
                 let top = paper.ancestors().nth(2).unwrap_or(&paper);
                 excerpts::put_all(&Plan::read(&paper)?, &paper.join("generated"), top, check)
             }
-            Self::Render { data, into } => {
+            Self::Render { data, sitting, into } => {
                 let into = into.unwrap_or_else(|| paper.join("generated"));
-                render(&paper, &data.unwrap_or_else(|| paper.join("data")), &into)?;
+                render(&paper, &data.unwrap_or_else(|| paper.join("data")), sitting.as_deref(), &into)?;
                 say(&format!("The paper's tables, figures and text are in {}.", into.display()));
                 Ok(true)
             }
-            Self::Run { smoke, phase, blocks, data, trees, in_memory } => {
+            Self::Run { smoke, phase, blocks, data, trees, apart } => {
                 let plan = Plan::read(&paper)?;
                 all_known(&plan, &phase)?;
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper).to_owned();
@@ -154,7 +159,7 @@ impl Paper {
                     smoke,
                     at_most: blocks,
                 };
-                run_phases(&blocks, &phase, in_memory, home, &paper)
+                run_phases(&blocks, &phase, apart, home, &paper)
             }
         }
     }
@@ -163,7 +168,7 @@ impl Paper {
 /// An error for a phase that the plan does not have.
 fn all_known(plan: &Plan, wanted: &[String]) -> Result<()> {
     let phases = plan.phase.iter().map(|phase| phase.name.as_str());
-    let all: Vec<&str> = phases.chain(plan.tail.iter().map(|tail| tail.name.as_str())).chain([RIVALS]).collect();
+    let all: Vec<&str> = phases.chain(plan.tail.iter().map(|tail| tail.name.as_str())).chain([RIVALS, CALLS]).collect();
     let is_known = |name: &String| all.contains(&name.as_str());
     match wanted.iter().find(|name| !is_known(name)) {
         Some(unknown) => Err(BedError::Usage(format!("plan.toml has no phase {unknown:?}"))),
@@ -172,10 +177,10 @@ fn all_known(plan: &Plan, wanted: &[String]) -> Result<()> {
 }
 
 /// Measures these phases, or all; whether all is well.
-fn run_phases(blocks: &Blocks<'_>, phases: &[String], in_memory: bool, home: &Path, paper: &Path) -> Result<bool> {
+fn run_phases(blocks: &Blocks<'_>, phases: &[String], apart: bool, home: &Path, paper: &Path) -> Result<bool> {
     let chosen = blocks.plan.phase.iter().filter(|one| phases.is_empty() || phases.contains(&one.name));
-    let kept = measure(blocks, chosen, in_memory)?;
-    let wants = |which: &str| !in_memory && (phases.is_empty() || phases.iter().any(|name| name == which));
+    let kept = measure(blocks, chosen, apart)?;
+    let wants = |which: &str| !apart && (phases.is_empty() || phases.iter().any(|name| name == which));
     let tails = &blocks.plan.tail;
     for (at, one) in tails.iter().enumerate().filter(|(_, one)| wants(&one.name)) {
         // The short form takes each road once.
@@ -183,6 +188,9 @@ fn run_phases(blocks: &Blocks<'_>, phases: &[String], in_memory: bool, home: &Pa
         if !(blocks.smoke && is_again) {
             tail(blocks, one, home)?;
         }
+    }
+    if wants(CALLS) {
+        calls(blocks)?;
     }
     Ok((!wants(RIVALS) || rivals(blocks, paper)?) && kept)
 }
@@ -194,6 +202,7 @@ fn phases(plan: &Plan) -> Result<String> {
         rows.push((phase.name.as_str(), phase.cells()?.len(), phase.replicas, phase.minutes));
     }
     rows.extend(plan.tail.iter().map(|tail| (tail.name.as_str(), 1, tail.replicas, tail.minutes)));
+    rows.push((CALLS, plan.calls.cells.len(), plan.calls.replicas, plan.calls.minutes));
     rows.push((RIVALS, 1, plan.rivals.replicas, plan.rivals.minutes));
     let sum: u32 = rows.iter().map(|(.., minutes)| minutes).sum();
     let row = |(name, cells, replicas, minutes)| format!("{name:12} {cells:5} {replicas:8} {minutes:7}");
@@ -202,14 +211,17 @@ fn phases(plan: &Plan) -> Result<String> {
     Ok(lines.collect::<Vec<_>>().join("\n"))
 }
 
-fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, in_memory: bool) -> Result<bool> {
+fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, apart: bool) -> Result<bool> {
     fs::create_dir_all(&blocks.trees).map_err(file("create", &blocks.trees))?;
     let mut restored = Restored::new(blocks.trees.with_file_name("restored"))?;
     let mut problems = Vec::new();
     for phase in phases {
         say(&format!("Phase {}: {}", phase.name, phase.title));
-        if phase.memory && !in_memory {
-            problems.extend(in_memory_process(blocks, phase)?);
+        let missing = if phase.acknowledged && !apart { network::missing()? } else { None };
+        if let Some(missing) = missing {
+            say(&format!("{} is left out: {missing}", phase.name));
+        } else if (phase.memory || phase.acknowledged) && !apart {
+            problems.extend(process(blocks, phase)?);
         } else {
             problems.extend(blocks.measure(phase, &mut restored)?);
         }
@@ -238,6 +250,26 @@ fn tail(blocks: &Blocks<'_>, tail: &Tail, home: &Path) -> Result<()> {
     tail::measure(&wanted, &folder.join("raw.csv"), blocks.watch, blocks.interrupted)
 }
 
+/// Counts system calls.
+fn calls(blocks: &Blocks<'_>) -> Result<()> {
+    let Blocks { plan, trees, watch, interrupted, .. } = blocks;
+    say("Phase calls: system calls");
+    if let Some(missing) = calls::missing() {
+        say(&format!("{CALLS} is left out: {missing}"));
+        return Ok(());
+    }
+    let folder = blocks.data.join(CALLS).join(&blocks.host.name);
+    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    blocks.host.write(&folder)?;
+    let mut restored = Restored::new(trees.with_file_name("restored"))?;
+    let mut wanted = plan.calls.clone();
+    if blocks.smoke {
+        (wanted.replicas, wanted.cells) = (1, wanted.cells.into_iter().take(1).collect());
+    }
+    calls::measure(&wanted, (plan.seed, trees), &folder.join("raw.csv"), (watch, &mut restored), interrupted)?;
+    restored.remove()
+}
+
 /// Measures other programs beside both daemons.
 fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     let Rivals { replicas, mebibytes, smoke_mebibytes, .. } = blocks.plan.rivals;
@@ -257,18 +289,23 @@ fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     Ok(problems.is_empty())
 }
 
-/// Measures a phase in a process whose temporary files and trees are in memory.
-fn in_memory_process(blocks: &Blocks<'_>, phase: &Phase) -> Result<Option<String>> {
-    let folder = bed::Folder::below(Path::new(MEMORY), "paper")?;
+/// Measures a phase in a process of its own: in one whose temporary files and trees are in memory,
+/// or in one that enters another network.
+fn process(blocks: &Blocks<'_>, phase: &Phase) -> Result<Option<String>> {
     let program = own()?;
-    let mut command = Command::new(&program);
-    command.args(["paper", "run", "--in-memory", "--phase", &phase.name]);
+    let mut command = if phase.acknowledged { network::command(&program) } else { Command::new(&program) };
+    command.args(["paper", "run", "--apart", "--phase", &phase.name]);
     command.args(["--blocks", &blocks.at_most.to_string()]);
-    command.arg("--data").arg(&blocks.data).arg("--trees").arg(folder.path().join("trees"));
+    command.arg("--data").arg(&blocks.data);
     if blocks.smoke {
         command.arg("--smoke");
     }
-    command.env("TMPDIR", folder.path());
+    let folder = if phase.memory { Some(bed::Folder::below(Path::new(MEMORY), "paper")?) } else { None };
+    let trees = folder.as_ref().map_or(blocks.trees.clone(), |folder| folder.path().join("trees"));
+    command.arg("--trees").arg(trees);
+    if let Some(folder) = &folder {
+        command.env("TMPDIR", folder.path());
+    }
     let status = command.status().map_err(file("run", &program))?;
     Ok((!status.success()).then(|| format!("phase {}: {status}", phase.name)))
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use bed::{BedError, Result, argv, run as run_program};
 
 use crate::paper::analysis::{Numbers, UNKNOWN};
-use crate::paper::folders::most;
+use crate::paper::folders::Sitting;
 use crate::paper::plan::Count;
 use crate::tree::file;
 
@@ -40,9 +40,9 @@ fn rows(path: &Path) -> Result<Vec<(String, String)>> {
     text.lines().skip(1).map(row).collect()
 }
 
-/// Of the folder with most rows; of several, of the last by name.
-pub fn numbers(data: &Path, counts: &[Count]) -> Result<Numbers> {
-    let (_, rows) = most(data, "counts", None, rows)?;
+/// What was counted.
+pub fn numbers(sitting: &Sitting, counts: &[Count]) -> Result<Numbers> {
+    let rows = sitting.rows("counts", rows)?;
     let of = |Count { name, .. }: &Count| {
         let row = rows.iter().find(|(known, _)| known == name);
         (format!("counts.{name}"), row.map_or(UNKNOWN.to_owned(), |(_, number)| number.clone()))
@@ -72,9 +72,9 @@ mod tests {
         fs::write(folder.path().join("here"), "a\nb\n").unwrap();
         let raw = folder.make("counts/host").unwrap().join("raw.csv");
         let counts = [count("cat here | wc -l")];
-        assert_eq!(numbers(folder.path(), &counts).unwrap()["counts.lines"], UNKNOWN);
+        assert_eq!(numbers(&Sitting::find(folder.path(), None).unwrap(), &counts).unwrap()["counts.lines"], UNKNOWN);
         run(&counts, folder.path(), &raw).unwrap();
-        let numbers = numbers(folder.path(), &counts).unwrap();
+        let numbers = numbers(&Sitting::find(folder.path(), None).unwrap(), &counts).unwrap();
         assert!(table(&counts, &numbers).contains("| Lines | 2 |"));
         let problem = run(&[count("echo many")], folder.path(), &raw).unwrap_err().to_string();
         assert!(problem.contains("no number"), "{problem}");

@@ -14,10 +14,10 @@ use crate::paper::scale::{OURS, Scale, shown};
 use crate::statistics::{float, quotient};
 use crate::tree::{Kind, Tree};
 
-const TOP: f64 = 56.0;
+const TOP: f64 = 30.0;
 /// Of curves: between these places, with words on both sides.
 const LEFT: f64 = 80.0;
-const RIGHT: f64 = 690.0;
+const RIGHT: f64 = 500.0;
 const BOTTOM: f64 = 330.0;
 /// Two words that are nearer than this cannot be read.
 const LINE: f64 = 13.0;
@@ -46,9 +46,10 @@ fn place(axis: Axis, cell: Cell) -> Option<(u64, String)> {
 }
 
 /// The curves of a family: median times over what changes, whose values stand side by side.
-pub fn curves(title: &str, axis: Axis, points: &[Point]) -> String {
-    let title = format!("{title}: median time, ms, over {} (dashed: stock, solid: ours)", axis.words());
-    let mut canvas = Canvas::new(&title, BOTTOM + 40.0);
+pub fn curves(axis: Axis, points: &[Point]) -> String {
+    let mut canvas = Canvas::new(BOTTOM + 50.0);
+    canvas.text(LEFT, 16.0, "start", "median time of the connection, ms (dashed: stock, solid: ours)");
+    canvas.text(f64::midpoint(LEFT, RIGHT), BOTTOM + 40.0, "middle", axis.words());
     let mut all: BTreeMap<String, BTreeMap<u64, [f64; 2]>> = BTreeMap::new();
     for point in points {
         if let Some((value, name)) = place(axis, point.cell) {
@@ -107,10 +108,10 @@ fn apart(mut words: Vec<(f64, String)>) -> Vec<(f64, String)> {
 
 /// Which part of something took longer than so many milliseconds, beside the stock daemon and
 /// beside ours.
-pub fn longer(title: &str, both: &[Vec<(f64, f64)>; 2]) -> String {
-    let title =
-        format!("{title}: part of the transactions that took longer than so many ms (dashed: stock, solid: ours)");
-    let mut canvas = Canvas::new(&title, BOTTOM + 40.0);
+pub fn longer(both: &[Vec<(f64, f64)>; 2]) -> String {
+    let mut canvas = Canvas::new(BOTTOM + 50.0);
+    canvas.text(LEFT, 16.0, "start", "part of the transactions that took longer (dashed: stock, solid: ours)");
+    canvas.text(f64::midpoint(LEFT, RIGHT), BOTTOM + 40.0, "middle", "ms");
     if both.iter().all(Vec::is_empty) {
         canvas.text(LEFT, TOP + LINE, "start", UNKNOWN);
         return canvas.finish();
@@ -137,7 +138,7 @@ pub fn longer(title: &str, both: &[Vec<(f64, f64)>; 2]) -> String {
 }
 
 /// What compression gains: a field for each codec, tree and level, the darker the more.
-pub fn map(title: &str, points: &[Point]) -> String {
+pub fn map(points: &[Point]) -> String {
     let mut codecs: Vec<String> = Vec::new();
     let mut columns: Vec<(Tree, Level)> = Vec::new();
     let mut ratios = BTreeMap::new();
@@ -151,9 +152,8 @@ pub fn map(title: &str, points: &[Point]) -> String {
         }
         ratios.insert((codec, column), quotient(*ours, *stock));
     }
-    let (width, height) = (110.0, 26.0);
-    let title = format!("{title}: time of ours / stock (the darker the less)");
-    let mut canvas = Canvas::new(&title, TOP + height * float(codecs.len().max(1) as u64) + 34.0);
+    let (width, height) = (100.0, 26.0);
+    let mut canvas = Canvas::new(TOP + height * float(codecs.len().max(1) as u64) + 34.0);
     if columns.is_empty() {
         canvas.text(LEFT, TOP + LINE, "start", UNKNOWN);
     }
@@ -188,10 +188,7 @@ pub fn programs(names: &[String], numbers: &Numbers) -> String {
     };
     let here: Vec<&String> = names.iter().filter(|name| STEPS.iter().any(|step| wall(name, step).is_some())).collect();
     let height = 17.0;
-    let mut canvas = Canvas::new(
-        "Other programs: median seconds of each step, on logarithmic scales",
-        TOP + height * float(here.len().max(1) as u64) + 20.0,
-    );
+    let mut canvas = Canvas::new(TOP + height * float(here.len().max(1) as u64) + 20.0);
     if here.is_empty() {
         canvas.text(LEFT, TOP + LINE, "start", UNKNOWN);
     }
@@ -208,8 +205,7 @@ pub fn programs(names: &[String], numbers: &Numbers) -> String {
                 canvas.text(left - 8.0, y + 11.0, "end", name);
             }
             if let Some(seconds) = wall(name, step) {
-                let colour = if *name == "ours" { OURS } else { "#d6d6d6" };
-                canvas.bar(x, scale.place(seconds), y, 13.0, colour);
+                canvas.dot(scale.place(seconds) - 4.0, y + 7.0, if *name == "ours" { OURS } else { "white" });
                 canvas.text(scale.place(seconds) + 4.0, y + 11.0, "start", &shown(seconds));
             }
         }
@@ -233,12 +229,12 @@ mod tests {
             point("tiny10k incr default", [50.0, 20.0]),
             point("mixed1 full gzip6", [1.0, 1.0]),
         ];
-        let text = curves("Growth", Axis::Files, &points);
+        let text = curves(Axis::Files, &points);
         assert_eq!(text.matches("<circle").count(), 6, "three points of each daemon");
         assert_eq!(text.matches("stroke-dasharray").count(), 2, "a curve for each level");
         let (tens, hundreds) = (text.find(">10000<").unwrap(), text.find(">100000<").unwrap());
         assert!(tens < hundreds, "{text}");
-        assert!(curves("Growth", Axis::Clients, &points).contains(UNKNOWN));
+        assert!(curves(Axis::Clients, &points).contains(UNKNOWN));
     }
 
     #[test]
@@ -250,7 +246,7 @@ mod tests {
     #[test]
     fn a_map_has_a_field_for_each_cell_and_is_dark_where_most_is_gained() {
         let points = [point("mixed1 full gzip6", [1000.0, 300.0]), point("media1 restore lzo", [1000.0, 1100.0])];
-        let text = map("Compression", &points);
+        let text = map(&points);
         assert!(text.contains("0.30") && text.contains("1.10") && text.contains("#adadad"), "{text}");
     }
 

@@ -35,16 +35,22 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     Ok(numbers)
 }
 
-/// The minutes that the jobs of each profile take in a week, one after the other, from the printed
-/// medians.
+/// How long a job of each profile takes without its wait in the queue, how many fit in an hour one
+/// after the other, and how many minutes all of a week take; from the printed medians.
 pub fn profiles(profiles: &[Profile], numbers: &Numbers) -> Numbers {
     let mut found = Numbers::new();
     for Profile { name, key, jobs, clients, .. } in profiles {
         for side in SIDES.map(Side::name) {
-            let median = numbers.get(&format!("{key}.time.{side}.median")).and_then(|text| text.parse::<f64>().ok());
-            let minutes = median.map(|median| median * f64::from(*jobs) * f64::from(*clients) / 60_000.0);
-            let text = minutes.map_or(UNKNOWN.to_owned(), |minutes| format!("{minutes:.1}"));
-            found.insert(format!("profile.{name}.minutes.{side}"), text);
+            let median = numbers.get(&format!("{key}.run.{side}.median")).and_then(|text| text.parse::<f64>().ok());
+            let all = f64::from(*jobs) * f64::from(*clients);
+            let words = [
+                ("seconds", median.map(|median| format!("{:.2}", median / 1000.0))),
+                ("hour", median.map(|median| format!("{:.0}", 3_600_000.0 / median))),
+                ("minutes", median.map(|median| format!("{:.0}", median * all / 60_000.0))),
+            ];
+            for (word, text) in words {
+                found.insert(format!("profile.{name}.{word}.{side}"), text.unwrap_or(UNKNOWN.to_owned()));
+            }
         }
     }
     found
@@ -193,9 +199,12 @@ mod tests {
             jobs: 168,
             clients: 100,
         };
-        let numbers = Numbers::from([("nine.mixed1.incr.time.ours.median".to_owned(), "200.0".to_owned())]);
+        let numbers = Numbers::from([("nine.mixed1.incr.run.ours.median".to_owned(), "200.0".to_owned())]);
         let found = profiles(&[profile], &numbers);
-        assert_eq!(found["profile.hourly.minutes.ours"], "56.0");
+        assert_eq!(
+            (found["profile.hourly.minutes.ours"].as_str(), found["profile.hourly.hour.ours"].as_str()),
+            ("56", "18000")
+        );
         assert_eq!(found["profile.hourly.minutes.stock"], UNKNOWN);
     }
 
@@ -218,7 +227,7 @@ mod tests {
         let data = Data { host: String::new(), samples };
         let codec = |rate| {
             let found = choices(phase, family, rate, &data).unwrap();
-            found[&format!("{}.{}.choice.media1.{rate}.ours.codec", phase.name, family.name)].clone()
+            found[&format!("{}.{}.choice.mixed1.{rate}.ours.codec", phase.name, family.name)].clone()
         };
         assert_eq!((codec(10_000).as_str(), codec(10) == "none"), ("none", false));
     }

@@ -1,38 +1,58 @@
-//! Raw rows below the folder of all data: `PHASE/HOST/raw.csv`.
+//! Raw rows below the folder of all data: `PHASE/SITTING/raw.csv`. A sitting is a host and a
+//! commit. The text is about one of them, so it mixes no programs and no hosts.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bed::Result;
 
 use crate::tree::file;
 
-/// The rows of a phase that the text is about, with the name of their folder: of the one that is
-/// wanted, otherwise of that with most rows; of several, the last by name. None if there are none.
-pub fn most<T>(
-    data: &Path,
-    phase: &str,
-    wanted: Option<&str>,
-    read: impl Fn(&Path) -> Result<Vec<T>>,
-) -> Result<(String, Vec<T>)> {
-    let folder = data.join(phase);
-    let mut best = (String::new(), Vec::new());
-    if !folder.exists() {
-        return Ok(best);
-    }
-    let entries = fs::read_dir(&folder).map_err(file("read", &folder))?.flatten();
-    let mut hosts: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    hosts.sort();
-    for host in hosts {
-        let raw = folder.join(&host).join("raw.csv");
-        if wanted.is_none_or(|wanted| wanted == host) && raw.exists() {
-            let rows = read(&raw)?;
-            if rows.len() >= best.1.len() {
-                best = (host, rows);
+/// The rows that the text is about.
+#[derive(Debug, Clone)]
+pub struct Sitting {
+    data: PathBuf,
+    /// Its name: host and commit; empty if there are no rows.
+    pub name: String,
+}
+
+impl Sitting {
+    /// The wanted one if a phase has it, otherwise that of most phases; of several, the last by
+    /// name.
+    pub fn find(data: &Path, wanted: Option<&str>) -> Result<Self> {
+        let mut phases: BTreeMap<String, u32> = BTreeMap::new();
+        for phase in names(data)? {
+            for one in names(&data.join(phase))? {
+                *phases.entry(one).or_default() += 1;
             }
         }
+        let wanted = wanted.filter(|wanted| phases.contains_key(*wanted)).map(str::to_owned);
+        let most = phases.into_iter().max_by_key(|(_, count)| *count).map(|(name, _)| name);
+        Ok(Self { data: data.to_owned(), name: wanted.or(most).unwrap_or_default() })
     }
-    Ok(best)
+
+    /// The folder of a phase.
+    pub fn folder(&self, phase: &str) -> PathBuf {
+        self.data.join(phase).join(&self.name)
+    }
+
+    /// The rows of a phase; none if it was not measured.
+    pub fn rows<T>(&self, phase: &str, read: impl Fn(&Path) -> Result<Vec<T>>) -> Result<Vec<T>> {
+        let raw = self.folder(phase).join("raw.csv");
+        if raw.exists() { read(&raw) } else { Ok(Vec::new()) }
+    }
+}
+
+/// The names in a folder, in their order.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(folder).map_err(file("read", folder))?.flatten();
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Ok(names)
 }
 
 #[cfg(test)]
@@ -40,15 +60,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_folder_with_most_rows_counts_unless_another_one_is_wanted() {
+    fn the_wanted_sitting_counts_and_otherwise_the_one_with_most_phases() {
         let folder = bed::Folder::new("folders").unwrap();
-        for (host, lines) in [("a", "1\n2\n"), ("b", "1\n2\n"), ("c", "1\n")] {
-            fs::write(folder.make(&format!("nine/{host}")).unwrap().join("raw.csv"), lines).unwrap();
+        for (phase, host) in [("nine", "a"), ("nine", "b"), ("nine", "c"), ("far", "a"), ("far", "b")] {
+            fs::write(folder.make(&format!("{phase}/{host}")).unwrap().join("raw.csv"), format!("{host}\n")).unwrap();
         }
+        let name = |wanted| Sitting::find(folder.path(), wanted).unwrap().name;
+        assert_eq!((name(None).as_str(), name(Some("c")).as_str(), name(Some("d")).as_str()), ("b", "c", "b"));
         let read = |path: &Path| Ok(fs::read_to_string(path).unwrap().lines().map(str::to_owned).collect());
-        let most = |phase, wanted| most(folder.path(), phase, wanted, read).unwrap().0;
-        assert_eq!(most("nine", None), "b");
-        assert_eq!(most("nine", Some("c")), "c");
-        assert_eq!(most("ten", None), "");
+        let sitting = Sitting::find(folder.path(), Some("c")).unwrap();
+        let rows = |phase| -> Vec<String> { sitting.rows(phase, read).unwrap() };
+        assert_eq!((rows("nine"), rows("far")), (vec!["c".to_owned()], Vec::new()));
+        assert_eq!(Sitting::find(&folder.path().join("none"), None).unwrap().name, "");
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bed::{BedError, Result, say};
 
 use crate::paper::analysis::{Numbers, UNKNOWN};
-use crate::paper::folders::most;
+use crate::paper::folders::Sitting;
 use crate::paper::plan::Gate;
 use crate::tree::file;
 
@@ -53,9 +53,9 @@ fn rows(path: &Path) -> Result<Vec<Vec<String>>> {
     }
 }
 
-/// Of the folder with most rows; of several, of the last by name.
-pub fn numbers(data: &Path, gates: &[Gate]) -> Result<Numbers> {
-    let (_, rows) = most(data, "gates", None, rows)?;
+/// How each gate ended.
+pub fn numbers(sitting: &Sitting, gates: &[Gate]) -> Result<Numbers> {
+    let rows = sitting.rows("gates", rows)?;
     let mut numbers = Numbers::new();
     for Gate { name, .. } in gates {
         let row = rows.iter().find(|row| row.first() == Some(name));
@@ -95,7 +95,7 @@ mod tests {
         let raw = folder.make("gates/host").unwrap().join("raw.csv");
         assert!(!run(&gates, &[], folder.path(), &raw).unwrap());
         assert!(run(gates.get(1..).unwrap(), &[], folder.path(), &raw).unwrap());
-        let numbers = numbers(folder.path(), &gates).unwrap();
+        let numbers = numbers(&Sitting::find(folder.path(), None).unwrap(), &gates).unwrap();
         let text = table(&gates, &numbers);
         assert!(text.contains("| BAD | `false` | not measured yet |"), "{text}");
         assert!(text.contains("| GOOD | `test -e here` | passed | 0 |"), "{text}");

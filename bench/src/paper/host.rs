@@ -6,9 +6,9 @@ use std::path::Path;
 
 use bed::setup;
 use bed::{BedError, Result, argv, our_program, run};
-use openssl::sha::sha256;
 use serde_json::{Value, json};
 
+use crate::origin::{hex, newest, sha256_of};
 use crate::tree::file;
 
 /// What the kernel is told about memory that it takes back.
@@ -103,19 +103,10 @@ impl Host {
 
 /// The newest commit that has changed the program, with a mark if it has been changed since.
 fn commit(repository: &Path) -> String {
-    let git = |words: &[&str]| {
-        let mut all = argv(["git", "-C"]);
-        all.push(repository.as_os_str().to_owned());
-        all.extend(argv(words));
-        run(&all, b"").ok().filter(|done| done.status.success())
-    };
-    let last = git(&["log", "-1", "--format=%H", "--", "crates"]);
-    let text = last.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned()).unwrap_or_default();
-    let changed = git(&["status", "--porcelain", "--", "crates"]).is_some_and(|done| !done.stdout.is_empty());
-    match (text.is_empty(), changed) {
-        (true, _) => "unknown".to_owned(),
-        (false, true) => format!("{text}{CHANGED}"),
-        (false, false) => text,
+    match newest(repository, &["crates"]) {
+        None => "unknown".to_owned(),
+        Some((commit, true)) => format!("{commit}{CHANGED}"),
+        Some((commit, false)) => commit,
     }
 }
 
@@ -125,15 +116,6 @@ fn read(path: &str) -> String {
 
 fn first_lines(text: &str, count: usize) -> String {
     text.lines().take(count).collect::<Vec<_>>().join("\n")
-}
-
-fn hex(bytes: &[u8]) -> String {
-    sha256(bytes).iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
-fn sha256_of(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).map_err(file("read", path))?;
-    if bytes.is_empty() { Err(BedError::Usage(format!("{} is empty", path.display()))) } else { Ok(hex(&bytes)) }
 }
 
 /// Letters and digits in lower case, with dashes between.

@@ -40,6 +40,8 @@ fn row(cell: Cell, side: Side, replica: u32, turn: u32, draws: &mut Draws) -> Sa
         Side::Floor => 500.0,
     };
     let connection = usual + 10.0 * below(60) + tail;
+    let (files, bytes) = (draws.below(9000) as u64, 1_000_000 + draws.below(1 << 28) as u64);
+    let mut below = |limit: usize| float(draws.below(limit) as u64);
     Sample {
         cell,
         side,
@@ -48,16 +50,19 @@ fn row(cell: Cell, side: Side, replica: u32, turn: u32, draws: &mut Draws) -> Sa
         outcome: if below(50) < 1.0 { 'E' } else { 'T' },
         connection,
         first: cell.level.is_restore().then(|| 50.0 + below(100)),
-        job: 1.0,
+        job: Some(connection + 2500.0),
+        queued: Some(100.0 + below(2000)),
         fd: connection / 2000.0 + below(1000) / 1e5,
         fd_user: 0.1,
         fd_system: 0.1,
         sd: 0.1,
         dir: 0.1,
         rss: 1e7 + below(1 << 24),
-        files: 1000,
-        bytes: 100_000_000,
-        read_bytes: 100_000_000,
+        files,
+        bytes,
+        read_bytes: bytes,
         around: Surroundings { load: below(300) / 100.0, ..Surroundings::default() },
+        program: None,
+        harness: None,
     }
 }

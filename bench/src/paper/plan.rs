@@ -23,12 +23,20 @@ pub struct Plan {
     pub confidence: f64,
     /// Replicas that are measured together.
     pub block: u32,
+    /// Cells of phases with fewer replicas have no intervals.
+    pub intervals_from: u32,
+    /// The folder of data that the text is about; otherwise that of most phases.
+    pub sitting: Option<String>,
     /// What is measured, in this order.
     pub phase: Vec<Phase>,
     /// Other programs beside both daemons.
     pub rivals: Rivals,
     /// Transactions beside a backup, in several settings.
     pub tail: Vec<Tail>,
+    /// System calls.
+    pub calls: Calls,
+    /// What a Full's time consists of.
+    pub model: Model,
     /// What gains mean for a week.
     pub profile: Vec<Profile>,
     /// What every commit has to pass.
@@ -64,6 +72,35 @@ pub struct Gain {
     pub text: String,
     /// The begin of the keys of its numbers, as `nine.media1.full`.
     pub key: String,
+}
+
+/// Cells whose system calls are counted.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Calls {
+    /// Replicas of each.
+    pub replicas: u32,
+    /// How long all of it takes, about.
+    pub minutes: u32,
+    /// By their names.
+    pub cells: Vec<String>,
+}
+
+impl Calls {
+    /// Its cells, as they are listed.
+    pub fn cells(&self) -> Result<Vec<Cell>> {
+        named(&self.cells)
+    }
+}
+
+/// The cells of the model of a Full's time, `PHASE: CELL` each.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Those that it is fitted to.
+    pub fitted: Vec<String>,
+    /// Those that it is judged by.
+    pub judged: Vec<String>,
 }
 
 /// Clients that are all saved in the same way.
@@ -159,11 +196,12 @@ pub struct Phase {
     /// Whether trees, volumes and the catalog are in memory.
     #[serde(default)]
     pub memory: bool,
+    /// Whether all daemons are in a network that acknowledges each packet at once.
+    #[serde(default)]
+    pub acknowledged: bool,
     /// Whether a client that reads and writes no file takes part.
     #[serde(default)]
     pub floor: bool,
-    /// The folder of data that the text is about; otherwise the one with most rows.
-    pub host: Option<String>,
     /// Cells that are judged together.
     pub family: Vec<Family>,
 }
@@ -178,16 +216,28 @@ pub struct Family {
     pub title: String,
     /// The cells by their names.
     pub cells: Vec<String>,
-    /// Every interval of a ratio must end below, for the median and for P90.
-    pub interval_below: Option<f64>,
-    /// At most so much may be the geometric mean of the ratios of medians.
-    pub geometric_mean: Option<f64>,
+    /// What was promised of the jobs' clock, less their wait in the queue.
+    #[serde(default)]
+    pub run: Limits,
+    /// What was promised of the connections' clock.
+    #[serde(default)]
+    pub connection: Limits,
     /// The variant above which the costs of the others are told.
     pub base: Option<String>,
     /// Mbit/s of lines for which the best compression is told.
     pub rates: Option<Vec<u32>>,
     /// What changes along its curves.
     pub axis: Option<Axis>,
+}
+
+/// What was promised of a family before it was measured.
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Every interval of a ratio of medians ends below.
+    pub interval_below: Option<f64>,
+    /// At most so much is the geometric mean of the ratios of medians.
+    pub geometric_mean: Option<f64>,
 }
 
 /// What changes along a curve.
@@ -235,7 +285,15 @@ impl Plan {
             phase.cells()?;
             phase.smoke_cells()?;
         }
+        plan.calls.cells()?;
         Ok(plan)
+    }
+}
+
+impl Plan {
+    /// Whether the cells of a phase have intervals.
+    pub fn has_intervals(&self, phase: &Phase) -> bool {
+        phase.replicas >= self.intervals_from
     }
 }
 

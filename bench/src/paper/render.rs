@@ -5,15 +5,19 @@ use std::path::Path;
 
 use bed::{BedError, Result};
 
-use crate::paper::analysis::{Numbers, UNKNOWN, data, numbers};
+use crate::paper::analysis::{Numbers, UNKNOWN, data, measured, numbers};
 use crate::paper::appendix;
+use crate::paper::calls;
 use crate::paper::counts;
 use crate::paper::curves::programs;
 use crate::paper::derived;
 use crate::paper::excerpts;
 use crate::paper::faults;
 use crate::paper::figures::figures;
+use crate::paper::folders::Sitting;
 use crate::paper::gates;
+use crate::paper::lost;
+use crate::paper::model;
 use crate::paper::plan::Plan;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers as rivals;
@@ -26,30 +30,44 @@ use crate::tree::file;
 /// The texts with references, beside the excerpts.
 const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
 
-/// Renders the paper of a folder from the data of another into a third, which is made anew.
-pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
+/// The phase of system calls.
+pub const CALLS: &str = "calls";
+
+/// Renders the paper of a folder from the data of another into a third, which is made anew. The
+/// rows are those of the wanted sitting, otherwise of the plan's.
+pub fn render(paper: &Path, rows: &Path, wanted: Option<&str>, into: &Path) -> Result<()> {
     let plan = Plan::read(paper)?;
+    let sitting = Sitting::find(rows, wanted.or(plan.sitting.as_deref()))?;
     let adapters = Adapter::all(&paper.join("rivals"))?;
-    let (host, steps) = rivals::rows(rows)?;
-    let beside = tail::numbers(rows, &plan.tail, UNKNOWN)?;
-    let slower = tail::figures(rows, &plan.tail)?;
+    let steps = rivals::rows(&sitting)?;
+    let beside = tail::numbers(&sitting, &plan.tail, UNKNOWN)?;
+    let slower = tail::figures(&sitting, &plan.tail)?;
     let found = faults::numbers(paper)?;
-    let passed = gates::numbers(rows, &plan.gate)?;
-    let counted = counts::numbers(rows, &plan.count)?;
-    let rows = plan.phase.iter().map(|phase| data(rows, phase)).collect::<Result<Vec<_>>>()?;
-    let mut numbers = numbers(&plan, &rows)?;
+    let passed = gates::numbers(&sitting, &plan.gate)?;
+    let counted = counts::numbers(&sitting, &plan.count)?;
+    let rows = plan.phase.iter().map(|phase| data(&sitting, phase)).collect::<Result<Vec<_>>>()?;
+    let measured = measured(&plan, &rows)?;
+    let mut numbers = numbers(&plan, &rows, &measured)?;
+    numbers.extend(lost::numbers(&measured));
+    numbers.extend(model::numbers(&plan, &rows)?);
+    numbers.extend(calls::numbers(&plan.calls, &sitting.rows(CALLS, calls::rows)?));
     numbers.extend(derived::numbers(&plan, &rows)?);
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
     let systems = rivals::systems(&names);
     numbers.extend(rivals::numbers(&systems, &steps, UNKNOWN));
     let systems = rivals::present(&systems, &steps);
-    numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { host });
+    numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { sitting.name.clone() });
     let weeks = derived::profiles(&plan.profile, &numbers);
     numbers.extend(weeks);
     let mut tables = tables(&plan, &numbers)?;
     tables.extend(of_rivals(&systems, &adapters, &numbers));
     tables.push(("rivals-published".to_owned(), published::table(paper)?));
     tables.push(("tail".to_owned(), tail::table(&plan.tail, &beside)));
+    tables.push(("lost-tails".to_owned(), lost::tails(&plan.tail, &beside)));
+    tables.push(("lost".to_owned(), lost::table(&numbers)));
+    tables.push(("lost-cells".to_owned(), lost::cells(&measured)));
+    tables.push((CALLS.to_owned(), calls::table(&plan.calls, &numbers)));
+    tables.push(("model".to_owned(), model::table(&plan, &numbers)));
     numbers.extend(beside);
     tables.push(("faults".to_owned(), faults::table(&found)));
     numbers.extend(found);
@@ -57,14 +75,13 @@ pub fn render(paper: &Path, rows: &Path, into: &Path) -> Result<()> {
     numbers.extend(passed);
     tables.push(("counts".to_owned(), counts::table(&plan.count, &counted)));
     numbers.extend(counted);
-    let mut figures = figures(&plan, &rows)?;
+    let mut figures = figures(&plan, &rows, &measured)?;
     figures.extend(slower);
     figures.push(("rivals-wall.svg".to_owned(), programs(&systems, &numbers)));
     let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
     let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
-    files.push(("appendix.md".to_owned(), appendix::text(&plan, &tables, &names)));
+    files.push(("appendix.md".to_owned(), appendix::text(&plan, &numbers, &tables, &names)));
     files.extend(texts(paper, &plan, &numbers, &tables, &names)?);
-    files.extend(tables.into_iter().map(|(name, text)| (format!("table-{name}.md"), text)));
     files.extend(figures);
     if into.exists() {
         fs::remove_dir_all(into).map_err(file("remove", into))?;
@@ -144,7 +161,7 @@ mod tests {
         let folder = bed::Folder::new("paper").unwrap();
         let read = |name: &str| {
             let into = folder.path().join(name);
-            render(&paper(), &folder.path().join("none"), &into).unwrap();
+            render(&paper(), &folder.path().join("none"), None, &into).unwrap();
             files(&into)
         };
         let once = read("once");
@@ -156,7 +173,7 @@ mod tests {
     fn what_is_generated_is_what_the_rows_give() {
         let folder = bed::Folder::new("paper").unwrap();
         let (again, paper) = (folder.path().join("again"), paper());
-        render(&paper, &paper.join("data"), &again).unwrap();
+        render(&paper, &paper.join("data"), None, &again).unwrap();
         let (again, generated) = (files(&again), files(&paper.join("generated")));
         assert!(again.keys().eq(generated.keys()), "other files");
         let other: Vec<_> =

@@ -19,8 +19,10 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
             let name = format!("{}-{}", phase.name, family.name);
             let cells = family.cells()?;
             tables.push((format!("{name}-brief"), brief(phase, &cells, numbers)));
-            tables.push((name.clone(), times(phase, &cells, numbers)));
-            tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
+            if plan.has_intervals(phase) {
+                tables.push((format!("{name}-tests"), tests(phase, &cells, numbers)));
+                tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
+            }
             tables.push((format!("{name}-cost"), cost(phase, &cells, numbers)));
             if cells.iter().any(|cell| cell.level.is_restore()) {
                 let restores: Vec<Cell> = cells.iter().copied().filter(|cell| cell.level.is_restore()).collect();
@@ -82,15 +84,19 @@ fn profiles(plan: &Plan, numbers: &Numbers) -> String {
     let mut text = head(&[
         "profile",
         "jobs a week of each client",
-        "clients",
-        "stock, minutes a week",
-        "ours, minutes a week",
-        "ratio of medians",
+        "stock, s a job",
+        "ours, s a job",
+        "α, the ratio",
+        "stock: clients' jobs an hour",
+        "ours",
+        "stock: minutes a week",
+        "ours",
     ]);
     for Profile { name, title, key, jobs, clients } in &plan.profile {
-        let [stock, ours] = ["stock", "ours"].map(|side| get(numbers, &format!("profile.{name}.minutes.{side}")));
-        let ratio = with_interval(numbers, &format!("{key}.time.ratio"));
-        let _ = writeln!(text, "| {title} | {jobs} | {clients} | {stock} | {ours} | {ratio} |");
+        let of = |word: &str| ["stock", "ours"].map(|side| get(numbers, &format!("profile.{name}.{word}.{side}")));
+        let ratio = with_interval(numbers, &format!("{key}.run.ratio"));
+        let [seconds, hour, minutes] = ["seconds", "hour", "minutes"].map(|word| of(word).join(" | "));
+        let _ = writeln!(text, "| {title}, {clients} clients | {jobs} | {seconds} | {ratio} | {hour} | {minutes} |");
     }
     text
 }
@@ -129,12 +135,9 @@ fn get<'a>(numbers: &'a Numbers, key: &str) -> &'a str {
 
 /// A number with its interval.
 fn with_interval(numbers: &Numbers, key: &str) -> String {
-    let [low, high] = ["low", "high"].map(|end| get(numbers, &format!("{key}.{end}")));
-    match get(numbers, key) {
-        UNKNOWN => UNKNOWN.to_owned(),
-        value if low == TOO_FEW => value.to_owned(),
-        value => format!("{value} [{low}, {high}]"),
-    }
+    let value = get(numbers, key);
+    let [low, high] = ["low", "high"].map(|end| numbers.get(&format!("{key}.{end}")).map_or(TOO_FEW, String::as_str));
+    if value == UNKNOWN || low == TOO_FEW { value.to_owned() } else { format!("{value} [{low}, {high}]") }
 }
 
 /// The head of a table: the first column to the left, the others to the right.
@@ -158,28 +161,32 @@ fn rows(head: String, phase: &Phase, cells: &[Cell], numbers: &Numbers, columns:
     text
 }
 
-/// Time, processor time and memory in one row.
+/// All clocks, processor time and memory in one row.
 fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
     let head = head(&[
         "cell",
         "pairs",
-        "stock, ms",
+        "job: ratio",
+        "without queue: stock, ms",
         "ours, ms",
-        "ratio of medians",
-        "ratio of P90",
+        "ratio",
+        "connection: stock, ms",
+        "ours, ms",
+        "ratio",
         "ratio of CPU",
-        "stock, MiB",
-        "ours, MiB",
+        "ratio of memory",
     ]);
     let columns = [
         "n",
+        "job.ratio*",
+        "run.stock.median",
+        "run.ours.median",
+        "run.ratio*",
         "time.stock.median",
         "time.ours.median",
         "time.ratio*",
-        "time.p90.ratio",
-        "cpu.ratio*",
-        "memory.stock",
-        "memory.ours",
+        "cpu.ratio",
+        "memory.ratio",
     ];
     rows(head, phase, cells, numbers, &columns)
 }
@@ -191,31 +198,31 @@ fn floor(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
     rows(head, phase, cells, numbers, &columns)
 }
 
-fn times(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+/// Shift, delta and tests, by two clocks.
+fn tests(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
     let head = head(&[
         "cell",
-        "pairs",
-        "stock, ms",
-        "ours, ms",
-        "ratio of medians",
-        "ratio of P90",
-        "shift of pairs",
+        "without queue: shift of pairs",
         "Cliff's delta",
         "p (Wilcoxon, Holm)",
+        "connection: shift of pairs",
+        "Cliff's delta",
+        "p (Wilcoxon, Holm)",
+        "p (sign test)",
     ]);
     let columns = [
-        "n",
-        "time.stock.median",
-        "time.ours.median",
-        "time.ratio*",
-        "time.p90.ratio*",
+        "run.shift*",
+        "run.delta",
+        "run.wilcoxon.holm",
         "time.shift*",
         "time.delta",
         "time.wilcoxon.holm",
+        "time.sign",
     ];
     rows(head, phase, cells, numbers, &columns)
 }
 
+/// How the connections' times spread.
 fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
     let head = head(&[
         "cell",
@@ -227,7 +234,7 @@ fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "deviation",
         "P90",
         "most",
-        "p (sign test)",
+        "ratio of P90",
     ]);
     let columns = [
         "time.stock.mean",
@@ -238,7 +245,7 @@ fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "time.ours.deviation",
         "time.ours.p90*",
         "time.ours.most",
-        "time.sign",
+        "time.p90.ratio*",
     ];
     rows(head, phase, cells, numbers, &columns)
 }
@@ -260,8 +267,8 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "cpu.stock.median",
         "cpu.ours.median",
         "cpu.ratio*",
-        "memory.stock",
-        "memory.ours",
+        "memory.stock.median",
+        "memory.ours.median",
         "rate.stock",
         "rate.ours",
         "gib.all.stock",
@@ -368,21 +375,33 @@ fn choice(phase: &Phase, family: &Family, numbers: &Numbers) -> Result<String> {
 /// What was promised before, and what came out.
 fn limits(plan: &Plan, numbers: &Numbers) -> String {
     let mut text = head(&[
-        "family",
+        "family and clock",
         "cells",
         "geometric mean",
         "limit",
-        "intervals below the limit: median",
-        "P90",
+        "intervals below the limit",
         "limit",
         "outcome",
     ]);
-    let judged = |family: &&Family| family.interval_below.is_some() || family.geometric_mean.is_some();
     for phase in &plan.phase {
-        for family in phase.family.iter().filter(judged) {
-            let of = |key: &str| get(numbers, &format!("{}.{}.{key}", phase.name, family.name)).to_owned();
-            let columns = ["cells", "geometric", "geometric.limit", "below", "below.p90", "below.limit", "verdict"];
-            let _ = writeln!(text, "| {} | {} |", family.title, columns.map(of).join(" | "));
+        for family in &phase.family {
+            for (word, clock, limits) in
+                [("run", "job without queue", family.run), ("time", "connection", family.connection)]
+            {
+                if limits.interval_below.is_none() && limits.geometric_mean.is_none() {
+                    continue;
+                }
+                let name = format!("{}.{}.{word}", phase.name, family.name);
+                let of = |key: &str| get(numbers, &format!("{name}.{key}")).to_owned();
+                let mean = with_interval(numbers, &format!("{name}.geometric"));
+                let [cells, limit, below, most, verdict] =
+                    ["cells", "geometric.limit", "below", "below.limit", "verdict"].map(of);
+                let _ = writeln!(
+                    text,
+                    "| {}, {clock} | {cells} | {mean} | {limit} | {below} | {most} | {verdict} |",
+                    family.title
+                );
+            }
         }
     }
     text

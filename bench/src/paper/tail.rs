@@ -13,7 +13,7 @@ use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
 use crate::paper::curves::longer;
-use crate::paper::folders::most;
+use crate::paper::folders::Sitting;
 use crate::paper::plan::Tail;
 use crate::sample::Side;
 use crate::statistics::{float, median};
@@ -28,7 +28,7 @@ const TIMES_HEAD: &str = "daemon,up_to_ms,transactions";
 
 /// What is measured of the transactions beside a job, and its digits.
 const FIGURES: [(&str, usize, usize); 6] =
-    [("job", 4, 2), ("transactions", 5, 0), ("slow", 6, 0), ("p50", 7, 1), ("p90", 8, 1), ("p99", 9, 1)];
+    [("job", 4, 2), ("transactions", 5, 0), ("slow", 6, 0), ("p50", 7, 3), ("p90", 8, 2), ("p99", 9, 2)];
 
 /// What, where and how often.
 #[derive(Debug, Clone)]
@@ -138,13 +138,12 @@ fn slower(folder: &Path, name: &str) -> Result<Vec<(f64, f64)>> {
 }
 
 /// A figure of each: which part of the transactions took longer than so many milliseconds.
-pub fn figures(data: &Path, tails: &[Tail]) -> Result<Vec<(String, String)>> {
+pub fn figures(sitting: &Sitting, tails: &[Tail]) -> Result<Vec<(String, String)>> {
     let mut figures = Vec::new();
-    for Tail { name, title, .. } in tails {
-        let (host, _) = most(data, name, None, read)?;
-        let folder = data.join(name).join(host);
+    for Tail { name, .. } in tails {
+        let folder = sitting.folder(name);
         let both = [slower(&folder, Fd::Stock.name())?, slower(&folder, Fd::Ours.name())?];
-        figures.push((format!("{name}-slower.svg"), longer(title, &both)));
+        figures.push((format!("{name}-slower.svg"), longer(&both)));
     }
     Ok(figures)
 }
@@ -164,11 +163,11 @@ fn read(path: &Path) -> Result<Vec<Vec<String>>> {
     Ok(rows)
 }
 
-/// The numbers of each, of its folder with most rows; of several, of the last by name.
-pub fn numbers(data: &Path, tails: &[Tail], unknown: &str) -> Result<BTreeMap<String, String>> {
+/// The numbers of each.
+pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTreeMap<String, String>> {
     let mut numbers = BTreeMap::new();
     for Tail { name: tail, .. } in tails {
-        let (_, best) = most(data, tail, None, read)?;
+        let best = sitting.rows(tail, read)?;
         for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
             let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
             numbers.insert(format!("{tail}.{name}.n"), rows.len().to_string());
@@ -208,7 +207,7 @@ mod tests {
         let folder = Folder::new("tail").unwrap();
         let here = folder.make("tail/here").unwrap();
         let tails = plan().tail;
-        let numbers = || numbers(folder.path(), &tails, "?").unwrap();
+        let numbers = || numbers(&Sitting::find(folder.path(), None).unwrap(), &tails, "?").unwrap();
         assert_eq!(numbers()["tail.ours.p99"], "?");
         for (replica, p99) in [(1, 10.0), (2, 30.0)] {
             let times = vec![1.0; 100];
@@ -216,8 +215,8 @@ mod tests {
             append(&here.join("raw.csv"), replica, &[row(Fd::Ours), row(Fd::Stock)], 0.5).unwrap();
         }
         let numbers = numbers();
-        assert_eq!((numbers["tail.ours.p99"].as_str(), numbers["tail.stock.n"].as_str()), ("20.0", "2"));
-        assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 100 | 2 | 1.0 | 2.0 | 20.0 |"));
+        assert_eq!((numbers["tail.ours.p99"].as_str(), numbers["tail.stock.n"].as_str()), ("20.00", "2"));
+        assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 100 | 2 | 1.000 | 2.00 | 20.00 |"));
     }
 
     #[test]

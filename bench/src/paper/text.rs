@@ -70,7 +70,8 @@ fn one(name: &str, numbers: &Numbers, tables: &[(String, String)], figures: &[St
         let (name, caption) = words.split_once('|').unwrap_or((words, ""));
         let file = format!("{}.svg", name.trim());
         let known = figures.contains(&file);
-        return if known { Ok(format!("![{}]({file})", caption.trim())) } else { Err(wrong("no such figure", name)) };
+        let caption = caption.split_whitespace().collect::<Vec<_>>().join(" ");
+        return if known { Ok(format!("![{caption}]({file})")) } else { Err(wrong("no such figure", name)) };
     }
     numbers.get(name).cloned().ok_or_else(|| wrong("no such number", name))
 }
@@ -148,8 +149,8 @@ mod tests {
         let tables = [("t".to_owned(), "| a |\n".to_owned())];
         let fill = |text: &str| filled(text, &numbers, &tables, &["f.svg".to_owned()]);
         assert_eq!(
-            fill("n = {{nine.n}}.\n{{table t}}\n{{figure f | Words}}").unwrap(),
-            "n = 40.\n| a |\n![Words](f.svg)"
+            fill("n = {{nine.n}}.\n{{table t}}\n{{figure f | Words\nof it}}").unwrap(),
+            "n = 40.\n| a |\n![Words of it](f.svg)"
         );
         for unknown in ["{{nine.m}}", "{{table u}}", "{{figure g}}", "{{nine.n"] {
             assert!(fill(unknown).is_err(), "{unknown}");

@@ -92,7 +92,7 @@ fn acceleration(pairs: &[(f64, f64)], statistic: impl Fn(&[(f64, f64)]) -> f64) 
 }
 
 /// The value below which a part of the sorted draws is, between its neighbours.
-fn between(sorted: &[f64], part: f64) -> f64 {
+pub fn between(sorted: &[f64], part: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let place = part.clamp(0.0, 1.0) * float(last as u64);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and the length")]

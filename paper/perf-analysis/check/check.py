@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Computes every number of the paper once more, from the raw rows, with Python's standard library alone.
 
-    check.py PAPER [--data DIR] [--generated DIR]
+    check.py PAPER [--data DIR] [--sitting NAME] [--generated DIR]
 
 PAPER is the folder with plan.toml. The program fails if a number differs from generated/numbers.json in its last
 printed digit, or if one of the two has a number that the other has not. Its random numbers are specified:
@@ -20,12 +20,23 @@ import sys
 import tomllib
 from pathlib import Path
 from statistics import NormalDist
+from typing import NamedTuple
 
 MASK = (1 << 64) - 1
 UNKNOWN = "not measured yet"
 TOO_FEW = "–"
 NORMAL = NormalDist()
-FIGURES = [("time", "connection_ms", 1), ("cpu", "fd_cpu_s", 3)]
+MIB = float(1 << 20)
+# Word, title, column, divisor, digits, of which jobs.
+COLUMNS = [
+    ("job", "job", "job_ms", 1.0, 1, "all"),
+    ("run", "job without its wait in the queue", "run_ms", 1.0, 1, "all"),
+    ("time", "connection", "connection_ms", 1.0, 1, "all"),
+    ("cpu", "processor time", "fd_cpu_s", 1.0, 3, "all"),
+    ("memory", "memory", "peak_rss_bytes", MIB, 1, "all"),
+    ("volume", "bytes on the volume", "bytes", MIB, 2, "backup"),
+    ("first", "first file", "first_file_ms", 1.0, 1, "restore"),
+]
 
 
 def seed_of(seed, text):
@@ -205,18 +216,35 @@ def probability(value):
     return f"{digits}e{int(power)}"
 
 
-def read(data, phase):
-    """The rows of the folder that the plan names, else of that with most."""
-    name, rows = "", []
-    folder = data / phase["name"]
-    for host in sorted(folder.iterdir() if folder.exists() else [], key=lambda path: path.name):
-        raw = host / "raw.csv"
-        if phase.get("host", host.name) == host.name and raw.exists():
-            with raw.open(newline="") as lines:
-                found = list(csv.DictReader(lines))
-            if len(found) >= len(rows):
-                name, rows = host.name, found
-    return name, rows
+class Sitting(NamedTuple):
+    """A host and a commit, and the folder of all data."""
+
+    data: Path
+    name: str
+
+
+def sitting_of(data, wanted):
+    """The folder of every phase that the text is about: the wanted one if a phase has it, else that of most phases."""
+    counts = {}
+    for phase in data.iterdir() if data.is_dir() else []:
+        for one in phase.iterdir():
+            counts[one.name] = counts.get(one.name, 0) + 1
+    if wanted in counts:
+        return wanted
+    return max(counts, key=lambda name: (counts[name], name), default="")
+
+
+def read(sitting, phase):
+    raw = sitting.data / phase / sitting.name / "raw.csv"
+    if not raw.exists():
+        return []
+    with raw.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for row in rows:
+        # What the job takes less its wait in the Director's queue.
+        if row.get("job_ms") and row.get("queued_ms"):
+            row["run_ms"] = repr(float(row["job_ms"]) - float(row["queued_ms"]))
+    return rows
 
 
 def good(row):
@@ -237,124 +265,269 @@ def key_of(phase, cell):
     return ".".join([phase["name"], tree, level] + ([] if variant == "default" else [variant]))
 
 
-def effect(pairs, plan, seed, digits, name, numbers):
+def effect(pairs, plan, seed):
+    """Everything about one column of a cell; without a seed there is no interval."""
     ours, stock = [one for one, _ in pairs], [other for _, other in pairs]
     logarithms = [math.log(quotient(one, other)) for one, other in pairs]
-    value, low, high = bca(pairs, plan["draws"], seed, plan["confidence"])
+    has_interval = seed is not None and len(pairs) > 1
+    if has_interval:
+        value, low, high = bca(pairs, plan["draws"], seed, plan["confidence"])
+    else:
+        value = low = high = ratio_of_medians(pairs)
     each = 1.0 - (1.0 - plan["confidence"]) / 2.0
     ranks = ranks_around(len(pairs), 0.9, each)
-    few = len(pairs) < 2
-    tails = []
-    for word, values in (("ours", ours), ("stock", stock)):
-        ordered = sorted(values)
-        tail = (ordered[ranks[0] - 1], ordered[ranks[1] - 1]) if ranks else None
-        tails.append(tail)
-        numbers[f"{name}.{word}.median"] = f"{median(values):.{digits}f}"
-        numbers[f"{name}.{word}.mean"] = f"{mean(values):.{digits}f}"
-        numbers[f"{name}.{word}.deviation"] = TOO_FEW if few else f"{deviation(values):.{digits}f}"
-        numbers[f"{name}.{word}.p90"] = f"{p90(values):.{digits}f}"
-        numbers[f"{name}.{word}.most"] = f"{max(values, default=0.0):.{digits}f}"
-        numbers[f"{name}.{word}.p90.low"] = f"{tail[0]:.{digits}f}" if tail else TOO_FEW
-        numbers[f"{name}.{word}.p90.high"] = f"{tail[1]:.{digits}f}" if tail else TOO_FEW
-    tail_ratio = quotient(p90(ours), p90(stock))
-    ends = (quotient(tails[0][0], tails[1][1]), quotient(tails[0][1], tails[1][0])) if ranks else None
-    shift, interval = hodges_lehmann(logarithms, plan["confidence"])
-    numbers[f"{name}.ratio"] = f"{value:.3f}"
-    numbers[f"{name}.ratio.low"] = TOO_FEW if few else f"{low:.3f}"
-    numbers[f"{name}.ratio.high"] = TOO_FEW if few else f"{high:.3f}"
-    numbers[f"{name}.p90.ratio"] = f"{tail_ratio:.3f}"
-    numbers[f"{name}.p90.ratio.low"] = f"{ends[0]:.3f}" if ends else TOO_FEW
-    numbers[f"{name}.p90.ratio.high"] = f"{ends[1]:.3f}" if ends else TOO_FEW
-    numbers[f"{name}.shift"] = f"{math.exp(shift):.3f}"
-    numbers[f"{name}.shift.low"] = f"{math.exp(interval[0]):.3f}" if interval else TOO_FEW
-    numbers[f"{name}.shift.high"] = f"{math.exp(interval[1]):.3f}" if interval else TOO_FEW
-    numbers[f"{name}.sign"] = probability(sign_test(logarithms))
-    by_ranks = wilcoxon(logarithms)
-    numbers[f"{name}.wilcoxon"] = probability(by_ranks)
-    numbers[f"{name}.delta"] = f"{cliffs_delta(ours, stock):.3f}"
-    if not pairs:
-        for one in [one for one in numbers if one.startswith(f"{name}.")]:
-            numbers[one] = UNKNOWN
-    return {"count": len(pairs), "ratio": value, "high": high, "tail": tail_ratio, "ends": ends, "wilcoxon": by_ranks}
+    tails = [(ordered[ranks[0] - 1], ordered[ranks[1] - 1]) if ranks else None for ordered in (sorted(ours), sorted(stock))]
+    return {
+        "pairs": pairs,
+        "ours": ours,
+        "stock": stock,
+        "logarithms": logarithms,
+        "ratio": value,
+        "low": low,
+        "high": high,
+        "has_interval": has_interval,
+        "tails": tails,
+        "tail": quotient(p90(ours), p90(stock)),
+        "ends": (quotient(tails[0][0], tails[1][1]), quotient(tails[0][1], tails[1][0])) if ranks else None,
+        "wilcoxon": wilcoxon(logarithms),
+    }
 
 
-def family_numbers(plan, phase, family, rows, numbers):
+def effect_numbers(one, plan, digits, depth, name, numbers):
+    """As printed: medians, with depth 1 the interval, with depth 2 everything."""
+    texts = {}
+    sides = list(zip(("ours", "stock"), (one["ours"], one["stock"]), one["tails"]))
+    for word, values, _ in sides:
+        texts[f"{word}.median"] = f"{median(values):.{digits}f}"
+    texts["ratio"] = f"{one['ratio']:.3f}"
+    if depth >= 1:
+        for word in ("low", "high"):
+            texts[f"ratio.{word}"] = f"{one[word]:.3f}" if one["has_interval"] else TOO_FEW
+    if depth >= 2:
+        for word, values, tail in sides:
+            texts[f"{word}.mean"] = f"{mean(values):.{digits}f}"
+            texts[f"{word}.deviation"] = f"{deviation(values):.{digits}f}" if len(values) > 1 else TOO_FEW
+            texts[f"{word}.most"] = f"{max(values, default=0.0):.{digits}f}"
+            texts[f"{word}.p90"] = f"{p90(values):.{digits}f}" if tail else TOO_FEW
+            texts[f"{word}.p90.low"] = f"{tail[0]:.{digits}f}" if tail else TOO_FEW
+            texts[f"{word}.p90.high"] = f"{tail[1]:.{digits}f}" if tail else TOO_FEW
+        ends = one["ends"]
+        texts["p90.ratio"] = f"{one['tail']:.3f}" if ends else TOO_FEW
+        texts["p90.ratio.low"] = f"{ends[0]:.3f}" if ends else TOO_FEW
+        texts["p90.ratio.high"] = f"{ends[1]:.3f}" if ends else TOO_FEW
+        shift, interval = hodges_lehmann(one["logarithms"], plan["confidence"])
+        texts["shift"] = f"{math.exp(shift):.3f}"
+        texts["shift.low"] = f"{math.exp(interval[0]):.3f}" if interval else TOO_FEW
+        texts["shift.high"] = f"{math.exp(interval[1]):.3f}" if interval else TOO_FEW
+        texts["sign"] = probability(sign_test(one["logarithms"]))
+        texts["wilcoxon"] = probability(one["wilcoxon"])
+        texts["delta"] = f"{cliffs_delta(one['ours'], one['stock']):.3f}"
+    for word, text in texts.items():
+        numbers[f"{name}.{word}"] = text if one["pairs"] else UNKNOWN
+
+
+def cell_numbers(phase, cell, rows, numbers):
+    """What is no column."""
+    pairs = pairs_of(rows, cell)
+    name = key_of(phase, cell)
+    is_restore = cell.split(" ")[1].startswith("restore")
+    numbers[f"{name}.n"] = str(len(pairs))
+    for side, word in enumerate(("ours", "stock")):
+        bad = [row for row in rows if row["cell"] == cell and row["daemon"] == word and not good(row)]
+        numbers[f"{name}.bad.{word}"] = str(len(bad))
+        mine = [pair[side] for pair in pairs]
+        column = "bytes" if is_restore else "read_bytes"
+        rate = median([quotient(float(one["bytes"]), float(one["connection_ms"])) * 1000.0 / MIB for one in mine])
+        fd = median([quotient(float(one["fd_cpu_s"]), float(one[column]) / (1 << 30)) for one in mine])
+        whole = median(
+            [
+                quotient(
+                    float(one["fd_cpu_s"]) + float(one["sd_cpu_s"]) + float(one["dir_cpu_s"]),
+                    float(one[column]) / (1 << 30),
+                )
+                for one in mine
+            ]
+        )
+        packed = median([quotient(float(one["bytes"]), float(one["read_bytes"])) for one in mine])
+        has_data = all(float(one[column]) / (1 << 30) >= 0.001 for one in mine)
+        numbers[f"{name}.rate.{word}"] = f"{rate:.1f}" if pairs else UNKNOWN
+        numbers[f"{name}.gib.{word}"] = (f"{fd:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
+        numbers[f"{name}.gib.all.{word}"] = (f"{whole:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
+        numbers[f"{name}.packed.{word}"] = f"{packed:.3f}" if pairs else UNKNOWN
+
+
+def has_intervals(plan, phase):
+    return phase["replicas"] >= plan["intervals_from"]
+
+
+def family_effects(plan, phase, family, rows):
+    """Of each cell and column its effect."""
     found = []
     for cell in family["cells"]:
         pairs = pairs_of(rows, cell)
-        name = key_of(phase, cell)
-        numbers[f"{name}.n"] = str(len(pairs))
-        for side in ("ours", "stock"):
-            bad = [row for row in rows if row["cell"] == cell and row["daemon"] == side and not good(row)]
-            numbers[f"{name}.bad.{side}"] = str(len(bad))
-        is_restore = cell.split(" ")[1].startswith("restore")
-        for word, column, digits in FIGURES + ([("first", "first_file_ms", 1)] if is_restore else []):
-            both = [(ours[column], stock[column]) for ours, stock in pairs]
-            values = [(float(ours), float(stock)) for ours, stock in both if ours and stock]
-            seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}")
-            one = effect(values, plan, seed, digits, f"{name}.{word}", numbers)
-            if word == "time":
-                found.append(one)
-        for side, word in enumerate(("ours", "stock")):
-            memory = median([float(pair[side]["peak_rss_bytes"]) for pair in pairs]) / (1 << 20)
-            rate = median(
-                [
-                    quotient(float(pair[side]["bytes"]), float(pair[side]["connection_ms"])) * 1000.0 / (1 << 20)
-                    for pair in pairs
-                ]
-            )
-            numbers[f"{name}.memory.{word}"] = f"{memory:.1f}" if pairs else UNKNOWN
-            numbers[f"{name}.rate.{word}"] = f"{rate:.1f}" if pairs else UNKNOWN
-            column = "bytes" if is_restore else "read_bytes"
-            mine = [pair[side] for pair in pairs]
-            fd = median([quotient(float(one["fd_cpu_s"]), float(one[column]) / (1 << 30)) for one in mine])
-            whole = median(
-                [
-                    quotient(
-                        float(one["fd_cpu_s"]) + float(one["sd_cpu_s"]) + float(one["dir_cpu_s"]),
-                        float(one[column]) / (1 << 30),
-                    )
-                    for one in mine
-                ]
-            )
-            packed = median([quotient(float(one["bytes"]), float(one["read_bytes"])) for one in mine])
-            has_data = all(float(one[column]) > 0.0 for one in mine)
-            numbers[f"{name}.gib.{word}"] = (f"{fd:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
-            numbers[f"{name}.gib.all.{word}"] = (f"{whole:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
-            numbers[f"{name}.packed.{word}"] = f"{packed:.3f}" if pairs else UNKNOWN
-    corrected = holm([one["wilcoxon"] for one in found])
-    for cell, one, value in zip(family["cells"], found, corrected):
-        text = probability(value) if one["count"] else UNKNOWN
-        numbers[f"{key_of(phase, cell)}.time.wilcoxon.holm"] = text
-    summary(phase, family, found, numbers)
+        kind = "restore" if cell.split(" ")[1].startswith("restore") else "backup"
+        for word, _, column, divisor, digits, of in COLUMNS:
+            if of not in ("all", kind):
+                continue
+            both = [(ours.get(column), stock.get(column)) for ours, stock in pairs]
+            values = [(float(ours) / divisor, float(stock) / divisor) for ours, stock in both if ours and stock]
+            seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}") if has_intervals(plan, phase) else None
+            found.append({"cell": cell, "word": word, "digits": digits, "phase": phase, **effect(values, plan, seed)})
+    return found
 
 
-def summary(phase, family, found, numbers):
-    name = f"{phase['name']}.{family['name']}"
-    known = all(one["count"] for one in found)
+def family_numbers(plan, phase, family, found, numbers):
+    intervals = has_intervals(plan, phase)
+    for one in found:
+        depth = (2 if one["word"] in ("run", "time") else 1) if intervals else 0
+        effect_numbers(one, plan, one["digits"], depth, f"{key_of(phase, one['cell'])}.{one['word']}", numbers)
+    for word, limits in (("job", None), ("run", "run"), ("time", "connection")):
+        mine = [one for one in found if one["word"] == word]
+        if intervals and word != "job":
+            for one, value in zip(mine, holm([one["wilcoxon"] for one in mine])):
+                text = probability(value) if one["pairs"] else UNKNOWN
+                numbers[f"{key_of(phase, one['cell'])}.{word}.wilcoxon.holm"] = text
+        summary(plan, phase, f"{phase['name']}.{family['name']}.{word}", family.get(limits, {}), mine, numbers)
 
-    def geometric_mean(word):
-        return math.exp(total(math.log(one[word]) for one in found) / len(found))
 
-    below = family.get("interval_below", 1.0)
-    by_median = sum(one["high"] < below for one in found)
-    by_p90 = sum(one["ends"] is not None and one["ends"][1] < below for one in found)
-    geometric = geometric_mean("ratio")
-    kept = geometric <= family.get("geometric_mean", math.inf) and (
-        "interval_below" not in family or by_median == by_p90 == len(found)
+def geometric_mean(values):
+    return math.exp(total(math.log(one) for one in values) / len(values))
+
+
+def geometric_interval(cells, plan, seed):
+    if not all(cells):
+        return math.nan, math.nan
+    random = Draws(seed)
+    means = sorted(
+        geometric_mean([ratio_of_medians([pairs[random.below(len(pairs))] for _ in pairs]) for pairs in cells])
+        for _ in range(plan["draws"])
     )
-    texts = {
-        "geometric": f"{geometric:.3f}",
-        "geometric.p90": f"{geometric_mean('tail'):.3f}",
-        "below": str(by_median),
-        "below.p90": str(by_p90),
-        "verdict": "kept" if kept else "missed",
-    }
+    half = (1.0 - plan["confidence"]) / 2.0
+    return between(means, half), between(means, 1.0 - half)
+
+
+def summary(plan, phase, name, limits, found, numbers):
+    known = all(one["pairs"] for one in found)
+    ratios = [one["ratio"] for one in found]
+    geometric = geometric_mean(ratios)
+    texts = {"geometric": f"{geometric:.3f}", "faster": str(sum(ratio < 1.0 for ratio in ratios))}
+    numbers[f"{name}.cells"] = str(len(found))
+    if has_intervals(plan, phase):
+        low, high = geometric_interval([one["pairs"] for one in found], plan, seed_of(plan["seed"], f"{name}/geometric"))
+        below = limits.get("interval_below", 1.0)
+        by_median = sum(one["high"] < below for one in found)
+        kept = geometric <= limits.get("geometric_mean", math.inf)
+        kept = kept and ("interval_below" not in limits or by_median == len(found))
+        texts |= {
+            "geometric.low": f"{low:.3f}",
+            "geometric.high": f"{high:.3f}",
+            "geometric.p90": f"{geometric_mean([one['tail'] for one in found]):.3f}",
+            "below": str(by_median),
+            "below.p90": str(sum(one["ends"] is not None and one["ends"][1] < below for one in found)),
+            "verdict": "kept" if kept else "missed",
+        }
+        for word, limit in (("geometric.limit", "geometric_mean"), ("below.limit", "interval_below")):
+            numbers[f"{name}.{word}"] = f"{limits[limit]:.2f}" if limit in limits else TOO_FEW
     for word, text in texts.items():
         numbers[f"{name}.{word}"] = text if known else UNKNOWN
-    numbers[f"{name}.cells"] = str(len(found))
-    for word, limit in (("geometric.limit", "geometric_mean"), ("below.limit", "interval_below")):
-        numbers[f"{name}.{word}"] = f"{family[limit]:.2f}" if limit in family else TOO_FEW
+
+
+def lost_numbers(found, numbers):
+    """Where ours takes more than the stock daemon."""
+    cells = {}
+    for one in found:
+        if not one["pairs"]:
+            continue
+        interval = (one["low"], one["high"]) if one["has_interval"] else None
+        name = f"{one['phase']['name']}: {one['cell'].replace(' default', '')}"
+        cells.setdefault(one["word"], []).append((one["ratio"], interval, name))
+        if one["word"] == "time" and one["ends"]:
+            cells.setdefault("p90", []).append((one["tail"], one["ends"], name))
+    for word in [column[0] for column in COLUMNS] + ["p90"]:
+        mine = cells.get(word, [])
+        lost = [one for one in mine if one[0] > 1.0]
+        worst = max(lost, key=lambda one: one[0], default=None)
+        texts = {
+            "of": str(len(mine)),
+            "cells": str(len(lost)),
+            "clear": str(sum(one[1] is not None and one[1][0] > 1.0 for one in lost)),
+            "middle": f"{median([one[0] for one in lost]):.2f}" if lost else TOO_FEW,
+            "most": f"{worst[0]:.2f}" if lost else TOO_FEW,
+            "most.cell": worst[2] if lost else TOO_FEW,
+        }
+        for key, text in texts.items():
+            numbers[f"lost.{word}.{key}"] = text if mine else UNKNOWN
+
+
+def calls_numbers(plan, sitting, numbers):
+    rows = read(sitting, "calls")
+    for cell in plan["calls"]["cells"]:
+        for word in ("calls", "switches", "faults"):
+            middles = {}
+            for side in ("stock", "ours"):
+                mine = [row for row in rows if row["cell"] == cell and row["daemon"] == side]
+                each = [quotient(float(row[word]), float(row["entries"])) for row in mine]
+                middles[side] = median(each) if each else None
+            name = f"calls.{cell.replace(' default', '').replace(' ', '.')}.{word}"
+            for side, middle in middles.items():
+                numbers[f"{name}.{side}"] = UNKNOWN if middle is None else f"{middle:.2f}"
+            known = None not in middles.values()
+            numbers[f"{name}.ratio"] = f"{quotient(middles['ours'], middles['stock']):.2f}" if known else UNKNOWN
+
+
+def model_points(names, plan, sitting, side):
+    points = []
+    for name in names:
+        phase, cell = name.split(": ")
+        pairs = pairs_of(read(sitting, phase), cell)
+        if not pairs:
+            return None
+        mine = [pair[0 if side == "ours" else 1] for pair in pairs]
+        variant = cell.split(" ")[2]
+        round_trip = float(variant.removeprefix("far").split("ms")[0]) if variant.startswith("far") else 0.0
+        parts = [1.0, float(mine[0]["files"]), float(mine[0]["read_bytes"]) / MIB, round_trip]
+        points.append((parts, median([float(one["connection_ms"]) for one in mine])))
+    return points
+
+
+def fitted(points):
+    """Least squares of relative errors, by Gauss and Jordan."""
+    rows = [[0.0] * 5 for _ in range(4)]
+    for parts, time in points:
+        scaled = [part / time for part in parts]
+        for at in range(4):
+            for other, right in enumerate(scaled + [1.0]):
+                rows[at][other] += scaled[at] * right
+    for at in range(4):
+        head = rows[at][at]
+        own = [one / head for one in rows[at]]
+        for other in range(4):
+            factor = rows[other][at]
+            rows[other] = own if other == at else [one - factor * mine for one, mine in zip(rows[other], own)]
+    return [row[4] for row in rows]
+
+
+def model_numbers(plan, sitting, numbers):
+    for side in ("stock", "ours"):
+        name = f"model.{side}"
+        sets = {word: model_points(plan["model"][word], plan, sitting, side) for word in ("fitted", "judged")}
+        parts = fitted(sets["fitted"]) if sets["fitted"] else None
+        words = (("constant", 1.0, 1), ("file", 1000.0, 1), ("mebibyte", 1.0, 2), ("round-trips", 1.0, 1))
+        for at, (word, factor, digits) in enumerate(words):
+            numbers[f"{name}.{word}"] = f"{parts[at] * factor:.{digits}f}" if parts else UNKNOWN
+        for word, points in sets.items():
+            most = None
+            for at, cell in enumerate(plan["model"][word]):
+                texts = {"measured": UNKNOWN, "predicted": UNKNOWN, "off": UNKNOWN}
+                if parts and points:
+                    time = points[at][1]
+                    predicted = total(part * much for part, much in zip(parts, points[at][0]))
+                    off = (predicted / time - 1.0) * 100.0
+                    most = max(abs(off), most or 0.0)
+                    texts = {"measured": f"{time:.0f}", "predicted": f"{predicted:.0f}", "off": f"{off:+.0f}"}
+                for key, text in texts.items():
+                    numbers[f"{name}.{cell.replace(': ', '.').replace(' ', '.')}.{key}"] = text
+            numbers[f"{name}.{word}.most"] = UNKNOWN if most is None else f"{most:.0f}"
 
 
 def variation_numbers(phase, family, rows, numbers):
@@ -440,12 +613,11 @@ def choice_numbers(phase, family, rows, numbers):
 STEPS = ("initial", "unchanged", "onefile", "more", "duplicate")
 
 
-def rivals_numbers(plan, paper, data, numbers):
-    phase = {"name": "rivals"}
-    host, rows = read(data, phase)
+def rivals_numbers(plan, paper, sitting, numbers):
+    rows = read(sitting, "rivals")
     for word in ("replicas", "minutes", "mebibytes"):
         numbers[f"rivals.{word}"] = str(plan["rivals"][word])
-    numbers["rivals.host"] = host if rows else UNKNOWN
+    numbers["rivals.host"] = sitting.name if rows else UNKNOWN
     systems = ["stock", "ours"] + sorted(path.stem for path in (paper / "rivals").glob("*.toml"))
     for system in systems:
         for step in STEPS:
@@ -467,13 +639,13 @@ def rivals_numbers(plan, paper, data, numbers):
             numbers[f"rivals.{system}.{step}.bad"] = str(len(chosen) - len(some))
 
 
-def tail_numbers(tail, data, numbers):
+def tail_numbers(tail, sitting, numbers):
     name = tail["name"]
-    _, rows = read(data, {"name": name})
+    rows = read(sitting, name)
     for word in ("replicas", "minutes"):
         numbers[f"{name}.{word}"] = str(tail[word])
     columns = [("job", "job_s", 2), ("transactions", "transactions", 0), ("slow", "slow", 0)]
-    columns += [("p50", "p50_ms", 1), ("p90", "p90_ms", 1), ("p99", "p99_ms", 1)]
+    columns += [("p50", "p50_ms", 3), ("p90", "p90_ms", 2), ("p99", "p99_ms", 2)]
     for daemon in ("stock", "ours"):
         some = [row for row in rows if row["daemon"] == daemon]
         numbers[f"{name}.{daemon}.n"] = str(len(some))
@@ -484,9 +656,14 @@ def tail_numbers(tail, data, numbers):
 
 def profile_numbers(profile, numbers):
     for daemon in ("stock", "ours"):
-        median = numbers.get(f"{profile['key']}.time.{daemon}.median", UNKNOWN)
-        minutes = UNKNOWN if median == UNKNOWN else f"{float(median) * profile['jobs'] * profile['clients'] / 60000.0:.1f}"
-        numbers[f"profile.{profile['name']}.minutes.{daemon}"] = minutes
+        text = numbers.get(f"{profile['key']}.run.{daemon}.median", UNKNOWN)
+        known = text != UNKNOWN
+        median = float(text) if known else 1.0
+        jobs = profile["jobs"] * profile["clients"]
+        name = f"profile.{profile['name']}"
+        numbers[f"{name}.seconds.{daemon}"] = f"{median / 1000.0:.2f}" if known else UNKNOWN
+        numbers[f"{name}.hour.{daemon}"] = f"{3600000.0 / median:.0f}" if known else UNKNOWN
+        numbers[f"{name}.minutes.{daemon}"] = f"{median * jobs / 60000.0:.0f}" if known else UNKNOWN
 
 
 def faults_numbers(paper, numbers):
@@ -502,34 +679,36 @@ def faults_numbers(paper, numbers):
                 numbers[f"faults.{daemon}.{word}.{harm}"] = str(mine.count(harm))
 
 
-def gates_numbers(plan, data, numbers):
-    _, rows = read(data, {"name": "gates"})
+def gates_numbers(plan, sitting, numbers):
+    rows = read(sitting, "gates")
     by_name = {row["gate"]: row for row in rows}
     for gate in plan["gate"]:
         for word in ("result", "seconds"):
             numbers[f"gates.{gate['name']}.{word}"] = by_name.get(gate["name"], {}).get(word, UNKNOWN)
 
 
-def counts_numbers(plan, data, numbers):
-    _, rows = read(data, {"name": "counts"})
+def counts_numbers(plan, sitting, numbers):
+    rows = read(sitting, "counts")
     by_name = {row["count"]: row["number"] for row in rows}
     for count in plan["count"]:
         numbers[f"counts.{count['name']}"] = by_name.get(count["name"], UNKNOWN)
 
 
-def all_numbers(plan, paper, data):
+def all_numbers(plan, paper, sitting):
     numbers = {
         "plan.seed": str(plan["seed"]),
         "plan.draws": str(plan["draws"]),
         "plan.confidence": f"{plan['confidence'] * 100.0:.0f}",
         "plan.block": str(plan["block"]),
+        "plan.intervals": str(plan["intervals_from"]),
     }
+    everything = []
     for phase in plan["phase"]:
         name = phase["name"]
-        host, rows = read(data, phase)
+        rows = read(sitting, name)
         loads = [float(row["load"]) for row in rows]
         texts = {
-            "host": host,
+            "host": sitting.name,
             "load.least": f"{min(loads, default=0.0):.2f}",
             "load.most": f"{max(loads, default=0.0):.2f}",
             "jobs": str(len(rows)),
@@ -540,7 +719,11 @@ def all_numbers(plan, paper, data):
         numbers[f"{name}.replicas"] = str(phase["replicas"])
         numbers[f"{name}.minutes"] = str(phase["minutes"])
         for family in phase["family"]:
-            family_numbers(plan, phase, family, rows, numbers)
+            found = family_effects(plan, phase, family, rows)
+            everything += found
+            for cell in family["cells"]:
+                cell_numbers(phase, cell, rows, numbers)
+            family_numbers(plan, phase, family, found, numbers)
             variation_numbers(phase, family, rows, numbers)
             if phase.get("floor"):
                 floor_numbers(phase, family, rows, numbers)
@@ -548,14 +731,17 @@ def all_numbers(plan, paper, data):
                 above_numbers(phase, family, rows, numbers)
             if "rates" in family:
                 choice_numbers(phase, family, rows, numbers)
-    rivals_numbers(plan, paper, data, numbers)
+    lost_numbers(everything, numbers)
+    model_numbers(plan, sitting, numbers)
+    calls_numbers(plan, sitting, numbers)
+    rivals_numbers(plan, paper, sitting, numbers)
     for tail in plan["tail"]:
-        tail_numbers(tail, data, numbers)
+        tail_numbers(tail, sitting, numbers)
     for profile in plan["profile"]:
         profile_numbers(profile, numbers)
     faults_numbers(paper, numbers)
-    gates_numbers(plan, data, numbers)
-    counts_numbers(plan, data, numbers)
+    gates_numbers(plan, sitting, numbers)
+    counts_numbers(plan, sitting, numbers)
     numbers.update({f"published.{key}": text for key, text in plan["published"].items()})
     return numbers
 
@@ -564,10 +750,13 @@ def main():
     parser = argparse.ArgumentParser(description="Computes the paper's numbers once more.")
     parser.add_argument("paper", type=Path)
     parser.add_argument("--data", type=Path)
+    parser.add_argument("--sitting")
     parser.add_argument("--generated", type=Path)
     words = parser.parse_args()
     plan = tomllib.loads((words.paper / "plan.toml").read_text())
-    mine = all_numbers(plan, words.paper, words.data or words.paper / "data")
+    data = words.data or words.paper / "data"
+    sitting = Sitting(data, sitting_of(data, words.sitting or plan.get("sitting")))
+    mine = all_numbers(plan, words.paper, sitting)
     theirs = json.loads(((words.generated or words.paper / "generated") / "numbers.json").read_text())
     problems = [f"{key}: {theirs[key]!r} there, {mine[key]!r} here" for key in mine if mine[key] != theirs.get(key, mine[key])]
     problems += [f"{key}: only there" for key in theirs if key not in mine]

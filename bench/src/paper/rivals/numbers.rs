@@ -1,11 +1,10 @@
 //! The numbers of other programs: medians of each step.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use bed::Result;
 
-use crate::paper::folders::most;
+use crate::paper::folders::Sitting;
 use crate::paper::rivals::row::{Row, STEPS, read};
 use crate::statistics::median;
 
@@ -20,9 +19,9 @@ pub fn present(systems: &[String], rows: &[Row]) -> Vec<String> {
     systems.iter().filter(is_here).cloned().collect()
 }
 
-/// The rows of the folder with most, and the folder's name.
-pub fn rows(data: &Path) -> Result<(String, Vec<Row>)> {
-    most(data, "rivals", None, read)
+/// The rows of a sitting.
+pub fn rows(sitting: &Sitting) -> Result<Vec<Row>> {
+    sitting.rows("rivals", read)
 }
 
 /// How many jobs were good, and medians of these: by keys, as printed.

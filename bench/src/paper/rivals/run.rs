@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
+use bed::{Bed, BedOptions, ClientOptions, Console, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
 use nix::unistd::sync;
 
 use crate::group::used;
@@ -36,7 +36,8 @@ pub struct Wanted {
 
 /// What saves.
 enum System<'a> {
-    Daemon(Box<Bed>, Fd),
+    // The console is dropped before the bed whose Director it talks to.
+    Daemon(Console, Box<Bed>, Fd),
     Rival(Box<Rival<'a>>),
 }
 
@@ -84,7 +85,7 @@ fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) ->
             sync();
             set.warm()?;
             let (load, began) = (load(), SystemTime::now());
-            let Cost { outcome, wall, cpu, memory, stored } = system.save(number, set, began)?;
+            let Cost { outcome, wall, cpu, memory, stored } = system.save(number, set)?;
             let name = system.name().to_owned();
             say(&format!("{name} {step} #{replica}: {wall:.2} s, CPU {cpu:.2} s, {} MiB stored", stored >> 20));
             let (step, stored) = (step.to_owned(), float(stored));
@@ -100,40 +101,43 @@ fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) ->
 fn daemon<'a>(fd: Fd, set: &Set) -> Result<System<'a>> {
     let mut options = BedOptions::new("rivals", [ClientOptions::new(fd)])?;
     options.file_sets = vec![FileSet::new("Set", &["Signature = MD5"], &[&set.path])];
-    Ok(System::Daemon(Box::new(Bed::start(options)?), fd))
+    let bed = Bed::start(options)?;
+    Ok(System::Daemon(Console::of(&bed)?, Box::new(bed), fd))
 }
 
 impl System<'_> {
     fn name(&self) -> &str {
         match self {
-            Self::Daemon(_, fd) => fd.name(),
+            Self::Daemon(.., fd) => fd.name(),
             Self::Rival(rival) => &rival.adapter.name,
         }
     }
 
-    fn save(&mut self, number: usize, set: &Set, began: SystemTime) -> Result<Cost> {
+    fn save(&mut self, number: usize, set: &Set) -> Result<Cost> {
         match self {
-            Self::Daemon(bed, fd) => of_daemons(bed, *fd, number, began),
+            Self::Daemon(console, bed, fd) => of_daemons(console, bed, *fd, number),
             Self::Rival(rival) => rival.save(set, number),
         }
     }
 }
 
-/// A job. It has ended when the catalog was last written; the console waits longer.
-fn of_daemons(bed: &mut Bed, fd: Fd, number: usize, began: SystemTime) -> Result<Cost> {
+/// A job.
+fn of_daemons(console: &Console, bed: &mut Bed, fd: Fd, number: usize) -> Result<Cost> {
     let level = if number == 1 { "Full" } else { "Incremental" };
     let pids = [bed.client(fd.name())?.pid()?, bed.storage().process()?.pid(), bed.director().process()?.pid()];
     let cpu = || -> Result<Duration> { pids.iter().map(|pid| Ok(used(*pid)?.cpu)).sum() };
     pids.iter().try_for_each(|pid| reset_peak(*pid))?;
     let before = cpu()?;
-    let job = bed.backup(fd.name(), &format!("level={level}"))?;
+    let command = format!("run job=backup-{} level={level} yes", fd.name());
+    let clocked = console.run(bed, &[command])?;
+    let took = clocked.took;
+    let job = clocked.one()?;
     let catalog = bed.folder().join("work/dir/bacula.db");
     let meta = fs::metadata(&catalog).map_err(file("look at", &catalog))?;
-    let end = meta.modified().map_err(file("look at", &catalog))?;
     let memory: u64 = pids.iter().map(|pid| used(*pid).map(|used| used.parts.peak_memory)).sum::<Result<u64>>()?;
     Ok(Cost {
         outcome: Sample::outcome_of(&job.row),
-        wall: end.duration_since(began).unwrap_or_default().as_secs_f64(),
+        wall: took.as_secs_f64(),
         cpu: cpu()?.saturating_sub(before).as_secs_f64(),
         memory: float(memory),
         stored: size(&bed.folder().join("volumes"))? + meta.len(),
