@@ -24,9 +24,17 @@ use crate::tree::file;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "events/sock/inet_sock_set_state";
-/// In the line of a connection's first packet, and of the first one that ends it.
+/// In the line of a connection's first packet.
 const BEGINS: &str = "newstate=TCP_SYN_SENT";
-const ENDS: &str = "oldstate=TCP_ESTABLISHED";
+/// At the end of the line in which the Director closes it, or it is torn. That a File Daemon has
+/// no more to say does not end it: one closes its half before the Director is done, another one
+/// waits for it.
+const ENDS: [&str; 4] = [
+    "newstate=TCP_FIN_WAIT1",
+    "newstate=TCP_LAST_ACK",
+    "oldstate=TCP_ESTABLISHED newstate=TCP_CLOSE",
+    "oldstate=TCP_CLOSE_WAIT newstate=TCP_CLOSE",
+];
 
 /// What sees connections.
 #[derive(Debug)]
@@ -42,7 +50,7 @@ pub enum Watch {
 pub struct Connection {
     /// By the host's clock.
     pub begun: SystemTime,
-    /// From its first packet to the first that ends it.
+    /// From its first packet to the one with which the Director closes it.
     pub life: Duration,
     /// When the Director first called the Storage Daemon: the job has left the Director's queue,
     /// where it waits up to two seconds, whatever client it is for.
@@ -141,7 +149,7 @@ impl Trace {
         let path = self.folder.join("trace");
         let (begun, life, started) = wait_for("the end of the connection to a File Daemon", PATIENCE, || {
             let text = fs::read_to_string(&path).map_err(file("read", &path))?;
-            let started = storage.and_then(|port| times(&text, &[port], BEGINS).next());
+            let started = storage.and_then(|port| times(&text, &[port], begins).next());
             Ok(lives(&text).map(|(begun, life)| (begun, life, started)).ok_or(text))
         })?;
         self.write(&format!("{EVENT}/enable"), "0")?;
@@ -165,15 +173,15 @@ impl Drop for Trace {
     }
 }
 
-/// The begin of a connection to a port and the time from its first packet to the first packet that
-/// ends it, of the longest of those in a trace. `None` while one of them has not ended, or none has
+/// The begin of a connection to a port and the time from its first packet to the one with which
+/// the Director closes it, of the longest of those in a trace. `None` while one of them has not ended, or none has
 /// begun.
 fn longest_life(trace: &str, port: u16) -> Option<(Duration, Duration)> {
     let (mut open, mut longest): (_, Option<(Duration, Duration)>) = (None, None);
     for line in lines_of(trace, &[port]) {
-        if line.contains(BEGINS) {
+        if begins(line) {
             open = seconds_of(line);
-        } else if line.contains(ENDS) {
+        } else if ends(line) {
             let first = open.take()?;
             let life = seconds_of(line)?.checked_sub(first)?;
             if longest.is_none_or(|(_, known)| life > known) {
@@ -187,14 +195,24 @@ fn longest_life(trace: &str, port: u16) -> Option<(Duration, Duration)> {
 /// The first begin of a connection to each of these ports and the time to the last end. `None`
 /// while one of them has not ended.
 fn all_lives(trace: &str, ports: &[u16]) -> Option<(Duration, Duration)> {
-    let (begins, ends) = (times(trace, ports, BEGINS).count(), times(trace, ports, ENDS).count());
-    let (begun, ended) = (times(trace, ports, BEGINS).next()?, times(trace, ports, ENDS).last()?);
-    (begins == ends && begins >= ports.len()).then_some((begun, ended.checked_sub(begun)?))
+    let (opened, closed) = (times(trace, ports, begins).count(), times(trace, ports, ends).count());
+    let (begun, ended) = (times(trace, ports, begins).next()?, times(trace, ports, ends).last()?);
+    (opened == closed && opened >= ports.len()).then_some((begun, ended.checked_sub(begun)?))
 }
 
 /// When connections to these ports did this.
-fn times<'a>(trace: &'a str, ports: &'a [u16], what: &'a str) -> impl Iterator<Item = Duration> + 'a {
-    lines_of(trace, ports).filter(move |line| line.contains(what)).filter_map(seconds_of)
+fn times<'a>(trace: &'a str, ports: &'a [u16], what: fn(&str) -> bool) -> impl Iterator<Item = Duration> + 'a {
+    lines_of(trace, ports).filter(move |line| what(line)).filter_map(seconds_of)
+}
+
+/// Whether a line is of a connection's first packet.
+fn begins(line: &str) -> bool {
+    line.contains(BEGINS)
+}
+
+/// Whether the Director closes a connection with it.
+fn ends(line: &str) -> bool {
+    ENDS.iter().any(|end| line.trim_end().ends_with(end))
 }
 
 /// The lines of connections to these ports.
@@ -254,19 +272,21 @@ mod tests {
     const TRACE: &str = "# tracer: nop\n#\n\
      bacula-dir-7 [000] ..... 10.000100: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_CLOSE newstate=TCP_SYN_SENT\n\
      bacula-dir-7 [000] ..s.. 10.000200: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_SYN_SENT newstate=TCP_ESTABLISHED\n\
-     bacula-dir-7 [001] ..s.. 12.500300: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_ESTABLISHED newstate=TCP_CLOSE_WAIT\n";
+     bacula-dir-7 [001] ..s.. 12.400300: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_ESTABLISHED newstate=TCP_CLOSE_WAIT\n\
+     bacula-dir-7 [001] ..s.. 12.500300: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_CLOSE_WAIT newstate=TCP_LAST_ACK\n\
+     bacula-dir-7 [001] ..s.. 12.500400: inet_sock_set_state: family=AF_INET dport=1 oldstate=TCP_LAST_ACK newstate=TCP_CLOSE\n";
 
     #[test]
-    fn a_connection_lives_until_its_first_end() {
+    fn a_connection_lives_until_the_director_closes_it() {
         let life = (Duration::from_micros(10_000_100), Duration::from_micros(2_500_200));
         assert_eq!((longest_life(TRACE, 1), all_lives(TRACE, &[1])), (Some(life), Some(life)));
         assert_eq!((longest_life(TRACE, 2), all_lives(TRACE, &[1, 2])), (None, None));
-        let open = TRACE.split_inclusive('\n').take(4).collect::<String>();
+        let open = TRACE.split_inclusive('\n').take(5).collect::<String>();
         assert_eq!((longest_life(&open, 1), all_lives(&open, &[1])), (None, None));
         assert_eq!(longest_life(&format!("{TRACE}{open}"), 1), None);
         let elsewhere = open.replace("dport=1", "dport=2");
         assert_eq!(longest_life(&format!("{elsewhere}{TRACE}"), 1), Some(life));
-        assert_eq!(times(&elsewhere, &[2], BEGINS).next(), Some(life.0));
+        assert_eq!(times(&elsewhere, &[2], begins).next(), Some(life.0));
         assert_eq!(longest_life("", 1), None);
     }
 }
