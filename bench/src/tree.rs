@@ -17,6 +17,7 @@ use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use walkdir::WalkDir;
 
+mod objects;
 mod suite;
 
 pub use suite::Suite;
@@ -46,6 +47,10 @@ pub enum Kind {
     Tiny,
     /// So many thousand files of 2 KiB mean, a hundred to a directory.
     Small,
+    /// So many thousand files with the sizes of a bucket's objects, half of them words and half
+    /// noise: 1, 3 and 30 are parts and all of a bucket of 1.0 GB, 1320 is a larger one whose sizes
+    /// are cut at 96 KiB so that it fits, 5.7 GB.
+    Objects,
     /// One file of so many GiB that is one hole.
     Hole,
     /// One file of so many GiB that does not compress.
@@ -66,6 +71,7 @@ impl Kind {
             Self::Mixed => "mixed",
             Self::Tiny => "tiny",
             Self::Small => "small",
+            Self::Objects => "objects",
             Self::Hole => "hole",
             Self::Single => "single",
             Self::Holes => "holes",
@@ -99,7 +105,9 @@ impl fmt::Display for Tree {
         match (self.kind, self.scale) {
             (Kind::Empty, _) => write!(out, "empty"),
             (Kind::Foreign(suite), _) => out.write_str(suite.name()),
-            (kind @ (Kind::Tiny | Kind::Small | Kind::Holes), thousands) => write!(out, "{}{thousands}k", kind.name()),
+            (kind @ (Kind::Tiny | Kind::Small | Kind::Objects | Kind::Holes), thousands) => {
+                write!(out, "{}{thousands}k", kind.name())
+            }
             (kind @ (Kind::Hole | Kind::Single), gigabytes) => write!(out, "{}{gigabytes}g", kind.name()),
             (kind, scale) => write!(out, "{}{scale}", kind.name()),
         }
@@ -240,6 +248,7 @@ impl Builder {
             Kind::Mixed => self.mixed(scale),
             Kind::Tiny => self.tiny(1000 * scale),
             Kind::Small => self.small_files("", 1000 * scale, 2 << 10),
+            Kind::Objects => self.objects(scale),
             Kind::Hole => {
                 let path = self.base.join("hole");
                 let hole = File::create(&path).map_err(file("create", &path))?;
@@ -319,6 +328,19 @@ impl Builder {
         Ok(())
     }
 
+    /// Files with the sizes of a bucket's objects, a thousand to a directory.
+    fn objects(&mut self, thousands: usize) -> Result<()> {
+        for (number, (name, size)) in objects::files(thousands).enumerate() {
+            if number % 1000 == 0 {
+                let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
+                self.directory(directory)?;
+            }
+            let is_words = number % 2 == 0;
+            if size > POOL { self.large_file(&name, size, is_words)? } else { self.slice_file(&name, size, is_words)? }
+        }
+        Ok(())
+    }
+
     fn media(&mut self, scale: usize) -> Result<()> {
         for number in 0..8 * scale {
             let megabytes = [8, 16, 24, 28, 36, 40, 48, 56].get(number % 8).copied().unwrap_or(8);
@@ -376,6 +398,22 @@ impl Builder {
         let content = pool.get(start..start + size).unwrap_or_default();
         let path = self.base.join(name);
         fs::write(&path, content).map_err(file("write", &path))?;
+        self.files.push(path.clone());
+        self.entries.push(path);
+        Ok(())
+    }
+
+    /// A file of words or of noise that is larger than the pool: nothing in it stands there twice.
+    fn large_file(&mut self, name: &str, size: usize, words: bool) -> Result<()> {
+        let path = self.base.join(name);
+        let mut out = File::create(&path).map_err(file("create", &path))?;
+        let mut left = size;
+        while left > 0 {
+            let some = left.min(POOL);
+            let content = if words { self.noise.text(some) } else { self.noise.bytes(some) };
+            out.write_all(&content).map_err(file("write", &path))?;
+            left -= some;
+        }
         self.files.push(path.clone());
         self.entries.push(path);
         Ok(())
