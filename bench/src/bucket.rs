@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Console, Distance, Fd, FileSet, Gateway, JobResult, Result, next_second,
+    Bed, BedError, BedOptions, ClientOptions, Console, Distance, Fd, FileSet, Gateway, JobResult, Plugins, Result,
+    next_second,
 };
 use nix::unistd::sync;
 use openssl::hash::{MessageDigest, hash};
@@ -30,11 +31,20 @@ pub(crate) mod mount;
 
 use mount::Mount;
 
-/// To the server and back.
-const ROUND_TRIP: Duration = Duration::from_millis(10);
 const BUCKET: &str = "objects";
 /// Server and relay are on this host only because this is a bench; a backup would give way to them.
 pub(crate) const NO_MANNERS: &str = "job.manners = \"off\"";
+
+/// How a bucket is saved.
+#[derive(Debug, Clone, Copy)]
+pub struct BucketKind {
+    /// What the stock daemon saves.
+    pub mounted: Mounted,
+    /// So many objects are fetched by ours at a time.
+    pub in_flight: u16,
+    /// To the server and back.
+    pub round_trip: Duration,
+}
 
 /// A bed whose clients save a bucket.
 pub struct Buckets<'a> {
@@ -55,12 +65,15 @@ impl<'a> Buckets<'a> {
         Gateway::missing().or_else(Mount::missing).map(str::to_owned)
     }
 
-    /// Raises the server, fills the bucket and raises the bed. Ours fetches so many objects at a
-    /// time.
-    pub fn start(cell: Cell, (mounted, in_flight): (Mounted, u16), tree: &Standing, watch: &'a Watch) -> Result<Self> {
+    /// Raises the server, fills the bucket and raises the bed.
+    pub fn start(cell: Cell, kind: BucketKind, tree: &Standing, watch: &'a Watch) -> Result<Self> {
+        let BucketKind { mounted, in_flight, round_trip } = kind;
         let mut options = BedOptions::new("bucket", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
         for client in &mut options.clients {
             client.settings.push(NO_MANNERS.to_owned());
+        }
+        for client in options.clients.iter_mut().filter(|client| client.fd == Fd::Ours) {
+            client.plugins = Plugins::s3(&options.folder)?;
         }
         // A volume for each job, so that old ones can go.
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
@@ -68,7 +81,7 @@ impl<'a> Buckets<'a> {
             Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
         gateway.make_bucket(BUCKET)?;
         let objects = place_all(&gateway, &tree.path)?;
-        let distance = Distance::to(gateway.port(), ROUND_TRIP)?;
+        let distance = Distance::to(gateway.port(), round_trip)?;
         let (mountpoint, settings) = (options.folder.path().join(BUCKET), options.folder.path().join("bucket.toml"));
         Gateway::settings(&settings, distance.port(), BUCKET, &format!("prefetch = {in_flight}"))?;
         let words = cell.variant.options().join("\n");

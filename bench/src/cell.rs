@@ -10,7 +10,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{Codec, Image, Mechanism, Mounted, Part, Variant};
+pub use variant::{BUCKET_AWAY, Codec, Image, Mechanism, Mounted, Part, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -159,10 +159,31 @@ impl Cell {
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
         }
-        let [tuned, plain] = Mounted::ALL.map(|mounted| Variant::Bucket(mounted, 64));
+        let bucket = |mounted, in_flight| Variant::Bucket(mounted, in_flight, BUCKET_AWAY);
+        let [tuned, plain] = Mounted::ALL.map(|mounted| bucket(mounted, 64));
         add(Kind::Small, 1, &[tuned], &[Full]);
         add(Kind::Small, 3, &[tuned, plain], &[Full, Incremental]);
-        add(Kind::Small, 3, &[256, 768].map(|in_flight| Variant::Bucket(Mounted::Tuned, in_flight)), &[Full]);
+        add(Kind::Small, 3, &[256, 768].map(|in_flight| bucket(Mounted::Tuned, in_flight)), &[Full]);
+        cells.extend(Self::of_objects());
+        cells
+    }
+
+    /// Sizes of real buckets' objects, on the disk and in a bucket.
+    fn of_objects() -> Vec<Self> {
+        use Level::{Full, Incremental};
+        let cell = |scale, variant, level| Self { tree: Tree { kind: Kind::Objects, scale }, variant, level };
+        let mut cells = Vec::new();
+        for scale in [1, 30, 1320] {
+            cells.extend([Full, Incremental].map(|level| cell(scale, Variant::Default, level)));
+        }
+        cells.push(cell(1320, Variant::Accurate, Incremental));
+        for away in [1, BUCKET_AWAY] {
+            let bucket = |in_flight| Variant::Bucket(Mounted::Tuned, in_flight, away);
+            cells.push(cell(1, bucket(64), Full));
+            // One at a time, the whole bucket would take five minutes and more each time.
+            cells.push(cell(3, bucket(1), Full));
+            cells.extend([64, 256, 768].map(|in_flight| cell(30, bucket(in_flight), Full)));
+        }
         cells
     }
 
@@ -189,7 +210,7 @@ impl Cell {
                 | Variant::OnImage(_)
                 | Variant::Changing(_)
         );
-        variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Foreign(_))
+        variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Objects | Kind::Foreign(_))
     }
 
     /// The cells that a choice such as `"manyfiles10 full, mixed incr"` names; for an empty one all

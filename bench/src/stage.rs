@@ -2,10 +2,11 @@
 //! bucket.
 
 use std::env;
+use std::time::Duration;
 
 use bed::{BedError, Result};
 
-use crate::bucket::Buckets;
+use crate::bucket::{BucketKind, Buckets};
 use crate::cell::{Cell, Level, Variant};
 use crate::connection::Watch;
 use crate::group::{Group, Replica};
@@ -66,8 +67,10 @@ impl<'a> Stage<'a> {
             Variant::Clients(count) => {
                 Together::start(cell, count, tree, watch).map(|many| Self::Together(Box::new(many)))
             }
-            Variant::Bucket(mounted, in_flight) => {
-                Buckets::start(cell, (mounted, in_flight), tree, watch).map(|bucket| Self::Bucket(Box::new(bucket)))
+            Variant::Bucket(mounted, in_flight, away) => {
+                let round_trip = Duration::from_millis(away.into());
+                let kind = BucketKind { mounted, in_flight, round_trip };
+                Buckets::start(cell, kind, tree, watch).map(|bucket| Self::Bucket(Box::new(bucket)))
             }
             _ => {
                 restored.make_file_system()?;

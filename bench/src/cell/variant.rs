@@ -59,8 +59,8 @@ pub enum Variant {
     /// So many clients with the same tree at once.
     Clients(u16),
     /// The tree's files are the objects of a bucket, which the stock daemon sees mounted; ours
-    /// fetches so many at a time.
-    Bucket(Mounted, u16),
+    /// fetches so many at a time, from a server that is so many milliseconds away.
+    Bucket(Mounted, u16, u16),
 }
 
 /// What a job can do without, to see what it is worth.
@@ -267,7 +267,12 @@ impl fmt::Display for Variant {
             Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
             Self::Without(mechanism) => mechanism.word(),
             Self::Clients(count) => return write!(out, "clients{count}"),
-            Self::Bucket(mounted, in_flight) => return write!(out, "bucket-{}{in_flight}", mounted.name()),
+            Self::Bucket(mounted, in_flight, BUCKET_AWAY) => {
+                return write!(out, "bucket-{}{in_flight}", mounted.name());
+            }
+            Self::Bucket(mounted, in_flight, away) => {
+                return write!(out, "bucket-{}{in_flight}-{away}ms", mounted.name());
+            }
         };
         out.write_str(word)
     }
@@ -348,6 +353,8 @@ impl Variant {
     }
 }
 
+/// How far a bucket is away where its word doesn't say it.
+pub const BUCKET_AWAY: u16 = 10;
 const BARE_TLS: Variant = Variant::Bare(Part::Tls);
 
 #[cfg(test)]
@@ -362,6 +369,12 @@ mod tests {
         assert_eq!(packed.options(), ["Signature = MD5", "Compression = GZIP6"]);
         assert_eq!(packed.to_string(), "gzip6-workers2");
         assert!(!packed.same_bytes() && Variant::Workers(Codec::None, 2).same_bytes());
+    }
+
+    #[test]
+    fn a_bucket_tells_how_far_it_is_if_not_as_usual() {
+        let named = |away| Variant::Bucket(Mounted::Tuned, 64, away).to_string();
+        assert_eq!([named(10), named(1)], ["bucket-tuned64", "bucket-tuned64-1ms"]);
     }
 
     #[test]
