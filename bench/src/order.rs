@@ -15,10 +15,7 @@ pub fn turns(seed: u64, cell: &str, replica: u32) -> [Side; 2] {
 
 /// The same items in an order drawn anew.
 pub fn shuffled<T>(seed: u64, name: &str, mut items: Vec<T>) -> Vec<T> {
-    let mut draws = Draws::new(seed_of(seed, name));
-    for at in (1..items.len()).rev() {
-        items.swap(at, draws.below(at + 1));
-    }
+    Draws::new(seed_of(seed, name)).shuffle(&mut items);
     items
 }
 

@@ -31,6 +31,13 @@ impl Draws {
         let product = u128::from(self.number()) * limit as u128;
         usize::try_from(product >> 64).unwrap_or_default()
     }
+
+    /// Puts items into an order that is drawn.
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for at in (1..items.len()).rev() {
+            items.swap(at, self.below(at + 1));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@
 
 use bed::Noise;
 
-use crate::order::shuffled;
-use crate::statistics::seed_of;
+use crate::statistics::{Draws, seed_of};
 
 /// Draws the order of sizes and the sizes within a class.
 const SEED: u64 = 4;
@@ -85,7 +84,7 @@ const LARGER_CLASSES: [(usize, usize); 30] = [
 ];
 
 /// Where a file goes and how large it is, in the order in which the files are made: about so many
-/// thousand of them, with the smaller bucket's sizes up to its own number and else the larger one's.
+/// thousand of them, with the smaller bucket's sizes up to its own number, else the larger one's.
 pub(super) fn files(thousands: usize) -> impl Iterator<Item = (String, usize)> {
     let (classes, whole, most) = if thousands <= SMALLER {
         (&SMALLER_CLASSES[..], SMALLER, usize::MAX)
@@ -94,9 +93,10 @@ pub(super) fn files(thousands: usize) -> impl Iterator<Item = (String, usize)> {
     };
     // Rounded to the nearest.
     let part = |count: usize| (2 * count * thousands + whole) / (2 * whole);
-    let all = classes.iter().flat_map(|&(bound, count)| std::iter::repeat_n(bound, part(count))).collect();
+    let all = classes.iter().flat_map(|&(bound, count)| std::iter::repeat_n(bound, part(count)));
+    let mut bounds: Vec<usize> = all.collect();
     // Objects of all sizes stand beside each other.
-    let bounds: Vec<usize> = shuffled(SEED, &format!("objects{thousands}k"), all);
+    Draws::new(seed_of(SEED, &format!("objects{thousands}k"))).shuffle(&mut bounds);
     bounds.into_iter().enumerate().map(move |(number, bound)| {
         let name = format!("{:02}/{:02}/object-{number:07}", number / 50_000, number / 1000 % 50);
         let size = bound + Noise::new(seed_of(SEED, &name)).below(bound.max(1));
