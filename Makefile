@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-check deb rpm rpm-test repository repository-test source source-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
+.PHONY: help setup demo demo-short test test-live record fresh-root lint lint-tools advisories book fuzz fuzz-build fuzz-night nightly soak bench bench-quick bench-parts paper paper-tools paper-smoke paper-gates paper-render paper-here paper-check deb rpm rpm-test repository repository-test source source-test tarball tarball-test portable portable-test package-test package-autopkgtest package-lint package-again models container container-test ansible-test monitoring-test upgrade-test first-hour-test pages-test compat-test support release systemd-test arm64 arm64-check clean
 
 CARGO ?= cargo
 FUZZ_SECONDS ?= 60
@@ -175,6 +175,11 @@ paper-render: paper-tools ## Tables, figures and text of the paper from its raw 
 	$(BENCH) paper render
 	$(BENCH) paper excerpts
 	@scripts/paper-render paper/perf-analysis/generated "$(PAPER_OUT)"
+
+paper-here: paper-tools ## The same of this host's rows, with ours beside them, in target/paper/here; SITTING=NAME chooses
+	$(BUILD_BENCH) -q
+	$(BENCH) paper render $(or $(addprefix --sitting ,$(SITTING)),--here) --into "$(PAPER_OUT)/here/generated"
+	@scripts/paper-render "$(PAPER_OUT)/here/generated" "$(PAPER_OUT)/here"
 
 paper-check: paper-tools ## Render again and compare, compute every number once more, look for numbers typed into the text
 	$(BUILD_BENCH) -q

@@ -174,8 +174,8 @@ impl Drop for Trace {
 }
 
 /// The begin of a connection to a port and the time from its first packet to the one with which
-/// the Director closes it, of the longest of those in a trace. `None` while one of them has not ended, or none has
-/// begun.
+/// the Director closes it, of the longest of those in a trace. `None` while one of them has not
+/// ended, or none has begun.
 fn longest_life(trace: &str, port: u16) -> Option<(Duration, Duration)> {
     let (mut open, mut longest): (_, Option<(Duration, Duration)>) = (None, None);
     for line in lines_of(trace, &[port]) {

@@ -149,7 +149,8 @@ pub fn measured<'a>(plan: &'a Plan, data: &[Data]) -> Result<Vec<Measured<'a>>> 
                     let values = pairs.iter().map(|(ours, stock)| ((column.figure)(ours), (column.figure)(stock)));
                     let values: Vec<_> = values.filter(|(ours, stock)| !ours.is_nan() && !stock.is_nan()).collect();
                     let seed = seed_of(plan.seed, &format!("{}/{cell}/{}", phase.name, column.word));
-                    let draw = plan.has_intervals(phase).then_some(Draw { times: plan.draws, seed });
+                    let has_interval = values.len() >= plan.intervals_from;
+                    let draw = has_interval.then_some(Draw { times: plan.draws, seed });
                     let effect = Effect::of(&values, draw, plan.confidence);
                     all.push(Measured { phase, family, cell, column, effect });
                 }
@@ -294,7 +295,7 @@ fn summary(plan: &Plan, phase: &Phase, name: &str, limits: Limits, found: &[&Mea
     let faster = |high: &dyn Fn(&Effect) -> Option<f64>| {
         found.iter().filter(|one| high(&one.effect).is_some_and(|high| high < below)).count()
     };
-    let by_median = faster(&|one| Some(one.ratio.high));
+    let by_median = faster(&|one| one.has_interval.then_some(one.ratio.high));
     let by_p90 = faster(&|one| one.tail.map(|(_, high)| high));
     let kept = geometric <= limits.geometric_mean.unwrap_or(f64::INFINITY)
         && (limits.interval_below.is_none() || by_median == found.len());

@@ -1,11 +1,11 @@
-//! The appendix: every table and every figure of every phase, in the plan's order.
+//! The appendix: tables and figures of every phase that was measured, in the plan's order.
 
 use std::fmt::Write as _;
 
 use crate::paper::analysis::{Numbers, UNKNOWN};
 use crate::paper::plan::{Phase, Plan};
 
-const HEAD: &str = "---\ntitle: \"Every table and every figure\"\n---\n\n\
+const HEAD: &str = "---\ntitle: \"Appendix: tables and figures\"\n---\n\n\
                     Made from the raw rows; `paper.md` says what is compared and how.\n";
 /// What a table has behind its family's name, and what it is.
 const TABLES: [(&str, &str); 9] = [
@@ -20,9 +20,72 @@ const TABLES: [(&str, &str); 9] = [
     ("-choice", "The best compression for a line"),
 ];
 
-/// The text: the phases that were measured, and the names of the others. Figures are those of each
-/// family by their file names.
+/// What the figures of a family show, by the ends of their names.
+const FIGURES: [(&str, &str); 8] = [
+    ("medians", "Medians, and the change from stock to ours"),
+    ("samples", "Every sample"),
+    ("ratios", "Ratios with their intervals"),
+    ("throughput", "Throughput"),
+    ("ecdf", "Which part of the jobs had ended when"),
+    ("curves", "Medians along what changes"),
+    ("map", "Ratios of ours to stock: the darker, the less time ours takes"),
+    ("above", "Processor time above the job without the part"),
+];
+/// The tables of other programs, and what they are.
+const RIVALS: [(&str, &str); 5] = [
+    ("rivals-wall", "Seconds of each step"),
+    ("rivals-cpu", "Processor seconds of each step"),
+    ("rivals-memory", "MiB of the largest process"),
+    ("rivals-stored", "MiB that are stored after each step"),
+    ("rivals-published", "Seconds that others have published, of a set of the same kind"),
+];
+
+/// What is measured: the tables and figures of a sitting, by their names.
+struct Made<'a> {
+    tables: &'a [(String, String)],
+    figures: &'a [String],
+}
+
+impl Made<'_> {
+    /// A table with its caption, if there is one of this name.
+    fn table(&self, text: &mut String, name: &str, caption: &str) {
+        if let Some((_, table)) = self.tables.iter().find(|(known, _)| known == name) {
+            let _ = write!(text, "\n{table}\nTable: {caption}\n");
+        }
+    }
+
+    /// The tables and figures of all families of a phase.
+    fn phase(&self, text: &mut String, phase: &Phase) {
+        let _ = write!(text, "\n## {}\n", phase.title);
+        for family in &phase.family {
+            let _ = write!(text, "\n### {}\n", family.title);
+            let name = format!("{}-{}", phase.name, family.name);
+            for (end, what) in TABLES {
+                self.table(text, &format!("{name}{end}"), &format!("{}. {what}", family.title));
+            }
+            for (word, what) in FIGURES {
+                let figure = format!("{name}-{word}.svg");
+                if self.figures.contains(&figure) {
+                    let _ = write!(text, "\n![{}. {what}]({figure})\n", family.title);
+                }
+            }
+        }
+    }
+
+    /// The tables of other programs.
+    fn rivals(&self, text: &mut String, numbers: &Numbers) {
+        if numbers.get("rivals.host").is_some_and(|host| host != UNKNOWN) {
+            text.push_str("\n## Other programs\n");
+            for (name, what) in RIVALS {
+                self.table(text, name, &format!("Other programs. {what}"));
+            }
+        }
+    }
+}
+
+/// The appendix: what was measured, and the names of what was not. Figures are by their file names.
 pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> String {
+    let made = Made { tables, figures };
     let mut text = HEAD.to_owned();
     let is_measured = |phase: &&Phase| numbers.get(&format!("{}.host", phase.name)).is_none_or(|host| host != UNKNOWN);
     let missing: Vec<&str> =
@@ -30,27 +93,19 @@ pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures
     if !missing.is_empty() {
         let _ = write!(text, "\nPlanned, and not measured in this sitting: {}.\n", missing.join("; "));
     }
-    for (title, name) in [("Every cell in which ours takes more", "lost-cells"), ("What times vary with", "variation")]
-    {
-        if let Some((_, table)) = tables.iter().find(|(known, _)| known == name) {
-            let _ = write!(text, "\n## {title}\n\n{table}");
-        }
+    let general = [
+        ("Every cell in which ours takes more", "lost-cells"),
+        ("What times vary with", "variation"),
+        ("A model of a Full's time", "model"),
+    ];
+    for (title, name) in general {
+        let _ = write!(text, "\n## {title}\n");
+        made.table(&mut text, name, title);
     }
     for phase in plan.phase.iter().filter(is_measured) {
-        let _ = write!(text, "\n## {}\n", phase.title);
-        for family in &phase.family {
-            let _ = write!(text, "\n### {}\n", family.title);
-            let name = format!("{}-{}", phase.name, family.name);
-            for (end, what) in TABLES {
-                if let Some((_, table)) = tables.iter().find(|(known, _)| *known == format!("{name}{end}")) {
-                    let _ = write!(text, "\n{what}:\n\n{table}");
-                }
-            }
-            for figure in figures.iter().filter(|figure| figure.starts_with(&format!("{name}-"))) {
-                let _ = write!(text, "\n![{}]({figure})\n", family.title);
-            }
-        }
+        made.phase(&mut text, phase);
     }
+    made.rivals(&mut text, numbers);
     text
 }
 
@@ -64,9 +119,12 @@ mod tests {
         let tables = [("nine-backups-brief".to_owned(), "| a |\n".to_owned())];
         let text = text(&plan(), &Numbers::new(), &tables, &["nine-backups-ecdf.svg".to_owned()]);
         assert!(
-            text.contains("### Backups\n\nTimes by each clock:\n\n| a |\n\n![Backups](nine-backups-ecdf.svg)\n"),
+            text.contains(
+                "### Backups\n\n| a |\n\nTable: Backups. Times by each clock\n\n\
+                 ![Backups. Which part of the jobs had ended when](nine-backups-ecdf.svg)\n"
+            ),
             "{text}"
         );
-        assert_eq!(text.matches("\n## ").count(), plan().phase.len());
+        assert_eq!(text.matches("\n## ").count(), plan().phase.len() + 3);
     }
 }

@@ -95,6 +95,9 @@ pub enum Paper {
         /// The sitting that it is about, a host and a commit; default: the plan's.
         #[arg(long)]
         sitting: Option<String>,
+        /// That of this host and commit.
+        #[arg(long, conflicts_with = "sitting")]
+        here: bool,
         /// Where it all goes; default: the paper's `generated`.
         #[arg(long)]
         into: Option<PathBuf>,
@@ -120,25 +123,17 @@ impl Paper {
                 say(&text);
                 true
             }),
-            Self::Gates { gate } => {
-                let repository = paper.ancestors().nth(2).unwrap_or(&paper);
-                let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(&paper)?);
-                let raw = |phase: &str| -> Result<PathBuf> {
-                    let folder = paper.join("data").join(phase).join(&host.name);
-                    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
-                    host.write(&folder)?;
-                    Ok(folder.join("raw.csv"))
-                };
-                counts::run(&plan.count, repository, &raw("counts")?)?;
-                gates::run(&plan.gate, &gate, repository, &raw("gates")?)
-            }
+            Self::Gates { gate } => run_gates(&paper, &gate),
             Self::Cost { report, words } => cost(&report, &words),
             Self::MadeUp { data } => make_up(&Plan::read(&paper)?, &data).map(|()| true),
             Self::Excerpts { check } => {
                 let top = paper.ancestors().nth(2).unwrap_or(&paper);
                 excerpts::put_all(&Plan::read(&paper)?, &paper.join("generated"), top, check)
             }
-            Self::Render { data, sitting, into } => {
+            Self::Render { data, sitting, here, into } => {
+                let repository = paper.ancestors().nth(2).unwrap_or(&paper);
+                let own = if here { Some(Host::here(repository, &env::temp_dir())?.name) } else { None };
+                let sitting = sitting.or(own);
                 let into = into.unwrap_or_else(|| paper.join("generated"));
                 render(&paper, &data.unwrap_or_else(|| paper.join("data")), sitting.as_deref(), &into)?;
                 say(&format!("The paper's tables, figures and text are in {}.", into.display()));
@@ -163,6 +158,20 @@ impl Paper {
             }
         }
     }
+}
+
+/// Counts the repository, and runs these gates or all; whether all have passed.
+fn run_gates(paper: &Path, chosen: &[String]) -> Result<bool> {
+    let repository = paper.ancestors().nth(2).unwrap_or(paper);
+    let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(paper)?);
+    let raw = |phase: &str| -> Result<PathBuf> {
+        let folder = paper.join("data").join(phase).join(&host.name);
+        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        host.write(&folder)?;
+        Ok(folder.join("raw.csv"))
+    };
+    counts::run(&plan.count, repository, &raw("counts")?)?;
+    gates::run(&plan.gate, chosen, repository, &raw("gates")?)
 }
 
 /// An error for a phase that the plan does not have.

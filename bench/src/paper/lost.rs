@@ -68,7 +68,7 @@ fn name(of: &Measured<'_>) -> String {
     format!("{}: {}", of.phase.name, of.cell.to_string().replace(" default", ""))
 }
 
-/// The table of all columns.
+/// The table of all columns of which there are any.
 pub fn table(numbers: &Numbers) -> String {
     let mut text = String::from(
         "| what | cells | ours takes more in | beyond chance in | median of these | most | where |\n\
@@ -76,6 +76,9 @@ pub fn table(numbers: &Numbers) -> String {
     );
     for (word, title) in columns() {
         let get = |key: &str| numbers.get(&format!("lost.{word}.{key}")).map_or(UNKNOWN, String::as_str);
+        if get("of") == UNKNOWN {
+            continue;
+        }
         let values = ["of", "cells", "clear", "middle", "most", "most.cell"].map(get);
         let _ = writeln!(text, "| {title} | {} |", values.join(" | "));
     }

@@ -23,8 +23,8 @@ pub struct Plan {
     pub confidence: f64,
     /// Replicas that are measured together.
     pub block: u32,
-    /// Cells of phases with fewer replicas have no intervals.
-    pub intervals_from: u32,
+    /// Cells with fewer pairs have no intervals.
+    pub intervals_from: usize,
     /// The folder of data that the text is about; otherwise that of most phases.
     pub sitting: Option<String>,
     /// What is measured, in this order.
@@ -291,9 +291,9 @@ impl Plan {
 }
 
 impl Plan {
-    /// Whether the cells of a phase have intervals.
+    /// Whether the cells of a phase have intervals, if no pair of theirs fails.
     pub fn has_intervals(&self, phase: &Phase) -> bool {
-        phase.replicas >= self.intervals_from
+        usize::try_from(phase.replicas).is_ok_and(|replicas| replicas >= self.intervals_from)
     }
 }
 

@@ -22,7 +22,7 @@ use crate::paper::plan::Plan;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::numbers as rivals;
 use crate::paper::rivals::published;
-use crate::paper::tables::{rivals as of_rivals, tables};
+use crate::paper::tables::{beside, rivals as of_rivals, tables};
 use crate::paper::tail;
 use crate::paper::text::{bare_numbers, filled};
 use crate::tree::file;
@@ -30,59 +30,48 @@ use crate::tree::file;
 /// The texts with references, beside the excerpts.
 const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
 
+/// The table of a sitting beside the published one; at the end of the text of another sitting.
+const BESIDE: &str = "beside";
+
 /// The phase of system calls.
 pub const CALLS: &str = "calls";
 
+/// What is made of the rows of one sitting.
+struct Rendered {
+    numbers: Numbers,
+    tables: Vec<(String, String)>,
+    figures: Vec<(String, String)>,
+}
+
+impl Rendered {
+    /// The names of all figures.
+    fn figure_names(&self) -> Vec<String> {
+        self.figures.iter().map(|(name, _)| name.clone()).collect()
+    }
+}
+
 /// Renders the paper of a folder from the data of another into a third, which is made anew. The
-/// rows are those of the wanted sitting, otherwise of the plan's.
-pub fn render(paper: &Path, rows: &Path, wanted: Option<&str>, into: &Path) -> Result<()> {
+/// rows are those of the wanted sitting, otherwise of the plan's. Figures that no text shows are
+/// left out.
+pub fn render(paper: &Path, data_folder: &Path, wanted: Option<&str>, into: &Path) -> Result<()> {
     let plan = Plan::read(paper)?;
-    let sitting = Sitting::find(rows, wanted.or(plan.sitting.as_deref()))?;
-    let adapters = Adapter::all(&paper.join("rivals"))?;
-    let steps = rivals::rows(&sitting)?;
-    let beside = tail::numbers(&sitting, &plan.tail, UNKNOWN)?;
-    let slower = tail::figures(&sitting, &plan.tail)?;
-    let found = faults::numbers(paper)?;
-    let passed = gates::numbers(&sitting, &plan.gate)?;
-    let counted = counts::numbers(&sitting, &plan.count)?;
-    let rows = plan.phase.iter().map(|phase| data(&sitting, phase)).collect::<Result<Vec<_>>>()?;
-    let measured = measured(&plan, &rows)?;
-    let mut numbers = numbers(&plan, &rows, &measured)?;
-    numbers.extend(lost::numbers(&measured));
-    numbers.extend(model::numbers(&plan, &rows)?);
-    numbers.extend(calls::numbers(&plan.calls, &sitting.rows(CALLS, calls::rows)?));
-    numbers.extend(derived::numbers(&plan, &rows)?);
-    let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
-    let systems = rivals::systems(&names);
-    numbers.extend(rivals::numbers(&systems, &steps, UNKNOWN));
-    let systems = rivals::present(&systems, &steps);
-    numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { sitting.name.clone() });
-    let weeks = derived::profiles(&plan.profile, &numbers);
-    numbers.extend(weeks);
-    let mut tables = tables(&plan, &numbers)?;
-    tables.extend(of_rivals(&systems, &adapters, &numbers));
-    tables.push(("rivals-published".to_owned(), published::table(paper)?));
-    tables.push(("tail".to_owned(), tail::table(&plan.tail, &beside)));
-    tables.push(("lost-tails".to_owned(), lost::tails(&plan.tail, &beside)));
-    tables.push(("lost".to_owned(), lost::table(&numbers)));
-    tables.push(("lost-cells".to_owned(), lost::cells(&measured)));
-    tables.push((CALLS.to_owned(), calls::table(&plan.calls, &numbers)));
-    tables.push(("model".to_owned(), model::table(&plan, &numbers)));
-    numbers.extend(beside);
-    tables.push(("faults".to_owned(), faults::table(&found)));
-    numbers.extend(found);
-    tables.push(("gates".to_owned(), gates::table(&plan.gate, &passed)));
-    numbers.extend(passed);
-    tables.push(("counts".to_owned(), counts::table(&plan.count, &counted)));
-    numbers.extend(counted);
-    let mut figures = figures(&plan, &rows, &measured)?;
-    figures.extend(slower);
-    figures.push(("rivals-wall.svg".to_owned(), programs(&systems, &numbers)));
-    let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&numbers))];
-    let names: Vec<String> = figures.iter().map(|(name, _)| name.clone()).collect();
-    files.push(("appendix.md".to_owned(), appendix::text(&plan, &numbers, &tables, &names)));
-    files.extend(texts(paper, &plan, &numbers, &tables, &names)?);
-    files.extend(figures);
+    let sitting = Sitting::find(data_folder, wanted.or(plan.sitting.as_deref()))?;
+    if let Some(wanted) = wanted.filter(|wanted| **wanted != sitting.name) {
+        return Err(BedError::Usage(format!("{}: no rows of {wanted}", data_folder.display())));
+    }
+    let mut main = of_sitting(paper, &plan, &sitting)?;
+    let mut files: Vec<(String, String)> = vec![("numbers.json".to_owned(), json(&main.numbers))];
+    files.push(("appendix.md".to_owned(), appendix::text(&plan, &main.numbers, &main.tables, &main.figure_names())));
+    let published = Sitting::find(data_folder, plan.sitting.as_deref())?;
+    if published.name != sitting.name {
+        let theirs = of_sitting(paper, &plan, &published)?.numbers;
+        let text = beside(&plan, (&sitting.name, &main.numbers), (&published.name, &theirs))?;
+        main.tables.push((BESIDE.to_owned(), text));
+    }
+    files.extend(texts(paper, &plan, &main.numbers, &main.tables, &main.figure_names())?);
+    let is_shown = |name: &str| files.iter().any(|(_, text)| text.contains(&format!("]({name})")));
+    let shown: Vec<_> = main.figures.into_iter().filter(|(name, _)| is_shown(name)).collect();
+    files.extend(shown);
     if into.exists() {
         fs::remove_dir_all(into).map_err(file("remove", into))?;
     }
@@ -93,6 +82,50 @@ pub fn render(paper: &Path, rows: &Path, wanted: Option<&str>, into: &Path) -> R
         fs::write(&path, content).map_err(file("write", &path))?;
     }
     Ok(())
+}
+
+/// Numbers, tables and figures of a sitting.
+fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> {
+    let adapters = Adapter::all(&paper.join("rivals"))?;
+    let steps = rivals::rows(sitting)?;
+    let transactions = tail::numbers(sitting, &plan.tail, UNKNOWN)?;
+    let found = faults::numbers(paper)?;
+    let passed = gates::numbers(sitting, &plan.gate)?;
+    let counted = counts::numbers(sitting, &plan.count)?;
+    let rows = plan.phase.iter().map(|phase| data(sitting, phase)).collect::<Result<Vec<_>>>()?;
+    let measured = measured(plan, &rows)?;
+    let mut numbers = numbers(plan, &rows, &measured)?;
+    numbers.extend(lost::numbers(&measured));
+    numbers.extend(model::numbers(plan, &rows)?);
+    numbers.extend(calls::numbers(&plan.calls, &sitting.rows(CALLS, calls::rows)?));
+    numbers.extend(derived::numbers(plan, &rows)?);
+    let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
+    let systems = rivals::systems(&names);
+    numbers.extend(rivals::numbers(&systems, &steps, UNKNOWN));
+    let systems = rivals::present(&systems, &steps);
+    numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { sitting.name.clone() });
+    let weeks = derived::profiles(&plan.profile, &numbers);
+    numbers.extend(weeks);
+    let mut tables = tables(plan, &numbers)?;
+    tables.extend(of_rivals(&systems, &adapters, &numbers));
+    tables.push(("rivals-published".to_owned(), published::table(paper)?));
+    tables.push(("tail".to_owned(), tail::table(&plan.tail, &transactions)));
+    tables.push(("lost-tails".to_owned(), lost::tails(&plan.tail, &transactions)));
+    tables.push(("lost".to_owned(), lost::table(&numbers)));
+    tables.push(("lost-cells".to_owned(), lost::cells(&measured)));
+    tables.push((CALLS.to_owned(), calls::table(&plan.calls, &numbers)));
+    tables.push(("model".to_owned(), model::table(plan, &numbers)));
+    numbers.extend(transactions);
+    tables.push(("faults".to_owned(), faults::table(&found)));
+    numbers.extend(found);
+    tables.push(("gates".to_owned(), gates::table(&plan.gate, &passed)));
+    numbers.extend(passed);
+    tables.push(("counts".to_owned(), counts::table(&plan.count, &counted)));
+    numbers.extend(counted);
+    let mut figures = figures(plan, &rows, &measured)?;
+    figures.extend(tail::figures(sitting, &plan.tail)?);
+    figures.push(("rivals-wall.svg".to_owned(), programs(&systems, &numbers)));
+    Ok(Rendered { numbers, tables, figures })
 }
 
 /// The texts with what they refer to.
@@ -114,6 +147,11 @@ fn texts(
                 bare.join("\n")
             )));
         }
+        let template = if name == TEXTS[0] && tables.iter().any(|(known, _)| known == BESIDE) {
+            format!("{template}\n## Another host\n\n{{{{table {BESIDE}}}}}\n")
+        } else {
+            template
+        };
         let text =
             filled(&template, numbers, tables, figures).map_err(|error| BedError::Usage(format!("{name}: {error}")))?;
         files.push((name, text));
@@ -133,6 +171,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+    use crate::sample::{self, Sample, Side};
 
     fn paper() -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).with_file_name("paper").join("perf-analysis")
@@ -166,6 +205,27 @@ mod tests {
         };
         let once = read("once");
         assert!(once.len() > 5 && once == read("twice"));
+    }
+
+    #[test]
+    fn another_sitting_has_the_published_one_beside_it() {
+        let folder = bed::Folder::new("paper").unwrap();
+        let plan = Plan::read(&paper()).unwrap();
+        let cell = plan.phase[0].cells().unwrap()[0];
+        for sitting in ["elsewhere", plan.sitting.as_deref().unwrap()] {
+            let raw = folder.make(&format!("data/{}/{sitting}", plan.phase[0].name)).unwrap().join("raw.csv");
+            for side in [Side::Stock, Side::Ours] {
+                sample::append(&raw, &Sample { cell, ..sample::tests::sample(side, 1) }).unwrap();
+            }
+        }
+        let text = |sitting: Option<&str>| {
+            let into = folder.path().join("into");
+            render(&paper(), &folder.path().join("data"), sitting, &into).unwrap();
+            fs::read_to_string(into.join("paper.md")).unwrap()
+        };
+        let (elsewhere, published) = (text(Some("elsewhere")), text(None));
+        assert!(elsewhere.contains("## Another host") && elsewhere.contains("Ratios here (`elsewhere`)"));
+        assert!(!published.contains("## Another host"));
     }
 
     /// `make paper-render` makes it.

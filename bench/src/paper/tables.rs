@@ -58,7 +58,7 @@ fn gain(lines: &[Gain], numbers: &Numbers) -> Result<String> {
             found.ok_or_else(|| BedError::Usage(format!("plan.toml: no number {key}.{word}")))
         };
         let _ = write!(text, "| {job}");
-        for (word, per_second) in [("time", 1000.0), ("cpu", 1.0)] {
+        for (word, per_second) in [("run", 1000.0), ("cpu", 1.0)] {
             for side in ["stock", "ours"] {
                 let median = get(&format!("{word}.{side}.median"))?;
                 match median.parse::<f64>() {
@@ -128,6 +128,26 @@ pub fn rivals(systems: &[String], adapters: &[Adapter], numbers: &Numbers) -> Ve
     ["wall", "cpu", "memory", "stored"].map(table).into()
 }
 
+/// The first phase in a sitting, beside another one.
+pub fn beside(plan: &Plan, here: (&str, &Numbers), there: (&str, &Numbers)) -> Result<String> {
+    let mut text = String::new();
+    let columns = ["job without queue", "connection", "CPU", "memory"];
+    let _ = writeln!(text, "Ratios here (`{}`) and there (`{}`):\n", here.0, there.0);
+    let titles: Vec<String> = columns.iter().flat_map(|one| [format!("{one}: here"), "there".to_owned()]).collect();
+    text.push_str(&head(&[&["cell"][..], &titles.iter().map(String::as_str).collect::<Vec<_>>()].concat()));
+    for phase in plan.phase.iter().take(1) {
+        for cell in phase.cells()? {
+            let of = |word: &str| {
+                let key = format!("{}.{word}.ratio", key(phase, cell));
+                [here.1, there.1].map(|numbers| get(numbers, &key).to_owned()).join(" | ")
+            };
+            let values = ["run", "time", "cpu", "memory"].map(of);
+            let _ = writeln!(text, "| {} | {} |", cell.to_string().replace(" default", ""), values.join(" | "));
+        }
+    }
+    Ok(text)
+}
+
 /// A number, or that there is none.
 fn get<'a>(numbers: &'a Numbers, key: &str) -> &'a str {
     numbers.get(key).map_or(UNKNOWN, String::as_str)
@@ -146,8 +166,16 @@ fn head(columns: &[&str]) -> String {
     format!("| {} |\n| --- | {rule} |\n", columns.join(" | "))
 }
 
-fn rows(head: String, phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[&str]) -> String {
-    let mut text = head;
+/// A row for each cell. Columns of which nothing is known are left out, if anything else is.
+fn rows(titles: &[&str], phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[&str]) -> String {
+    let of = |cell: Cell, column: &str| get(numbers, &format!("{}.{}", key(phase, cell), column.trim_end_matches('*')));
+    let is_known = |column: &str| column != "n" && cells.iter().any(|cell| of(*cell, column) != UNKNOWN);
+    let any = columns.iter().any(|column| is_known(column));
+    let kept = |column: &str| !any || column == "n" || is_known(column);
+    let (first, others) = titles.split_first().map_or(("", titles), |(first, others)| (*first, others));
+    let shown = others.iter().zip(columns).filter(|(_, column)| kept(column)).map(|(title, _)| *title);
+    let mut text = head(&[first].into_iter().chain(shown).collect::<Vec<_>>());
+    let columns: Vec<&str> = columns.iter().copied().filter(|column| kept(column)).collect();
     for &cell in cells {
         let name = key(phase, cell);
         let of = |column: &&str| match column.strip_suffix('*') {
@@ -163,7 +191,7 @@ fn rows(head: String, phase: &Phase, cells: &[Cell], numbers: &Numbers, columns:
 
 /// All clocks, processor time and memory in one row.
 fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "pairs",
         "job: ratio",
@@ -175,7 +203,7 @@ fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "ratio",
         "ratio of CPU",
         "ratio of memory",
-    ]);
+    ];
     let columns = [
         "n",
         "job.ratio*",
@@ -188,19 +216,19 @@ fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "cpu.ratio",
         "memory.ratio",
     ];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// How much of what the Director and the Storage Daemon leave is used.
 fn floor(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&["cell", "floor, ms", "stock, ms", "ours, ms", "ours above the floor, of stock's"]);
+    let titles = ["cell", "floor, ms", "stock, ms", "ours, ms", "ours above the floor, of stock's"];
     let columns = ["floor.time", "time.stock.median", "time.ours.median", "floor.above"];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// Shift, delta and tests, by two clocks.
 fn tests(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "without queue: shift of pairs",
         "Cliff's delta",
@@ -209,7 +237,7 @@ fn tests(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "Cliff's delta",
         "p (Wilcoxon, Holm)",
         "p (sign test)",
-    ]);
+    ];
     let columns = [
         "run.shift*",
         "run.delta",
@@ -219,12 +247,12 @@ fn tests(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "time.wilcoxon.holm",
         "time.sign",
     ];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// How the connections' times spread.
 fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "stock: mean, ms",
         "deviation",
@@ -235,7 +263,7 @@ fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "P90",
         "most",
         "ratio of P90",
-    ]);
+    ];
     let columns = [
         "time.stock.mean",
         "time.stock.deviation",
@@ -247,11 +275,11 @@ fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "time.ours.most",
         "time.p90.ratio*",
     ];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "stock: CPU, s",
         "ours: CPU, s",
@@ -262,7 +290,7 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "ours: MiB/s",
         "stock: all daemons, CPU s/GiB",
         "ours: all daemons, CPU s/GiB",
-    ]);
+    ];
     let columns = [
         "cpu.stock.median",
         "cpu.ours.median",
@@ -274,12 +302,12 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "gib.all.stock",
         "gib.all.ours",
     ];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// From the begin of a restore to its first file, and to its end.
 fn first(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "stock: first file, ms",
         "ours: first file, ms",
@@ -287,7 +315,7 @@ fn first(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "stock: all, ms",
         "ours: all, ms",
         "ratio of medians",
-    ]);
+    ];
     let columns = [
         "first.stock.median",
         "first.ours.median",
@@ -296,12 +324,12 @@ fn first(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "time.ours.median",
         "time.ratio*",
     ];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// What each part takes more than the job without it.
 fn above(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let head = head(&[
+    let titles = [
         "cell",
         "stock: more CPU, s",
         "ours: more CPU, s",
@@ -309,9 +337,9 @@ fn above(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "ours: more time, ms",
         "stock: CPU s/GiB",
         "ours: CPU s/GiB",
-    ]);
+    ];
     let columns = ["above.cpu.stock", "above.cpu.ours", "above.time.stock", "above.time.ours", "gib.stock", "gib.ours"];
-    rows(head, phase, cells, numbers, &columns)
+    rows(&titles, phase, cells, numbers, &columns)
 }
 
 /// What compression leaves, and what it takes in both directions.
@@ -438,9 +466,9 @@ mod tests {
     fn a_gain_has_seconds_and_ratios() {
         let gain = Gain { text: "Full".to_owned(), key: "n.c".to_owned() };
         let numbers: Numbers = [
-            ("time.stock.median", "2088.1"),
-            ("time.ours.median", "606.0"),
-            ("time.ratio", "0.290"),
+            ("run.stock.median", "2088.1"),
+            ("run.ours.median", "606.0"),
+            ("run.ratio", "0.290"),
             ("cpu.stock.median", "1.200"),
             ("cpu.ours.median", "0.412"),
             ("cpu.ratio", "0.343"),

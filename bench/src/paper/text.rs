@@ -8,9 +8,9 @@ use crate::paper::analysis::Numbers;
 /// No line of a page is longer, except in tables.
 const COLUMNS: usize = 120;
 
-/// Puts in what `{{…}}` names: `{{key}}` a number, `{{table NAME}}` a table,
-/// `{{figure NAME | words}}` a picture. Where a line becomes too long, the rest of its paragraph is
-/// broken anew.
+/// Puts in what `{{…}}` names: `{{key}}` a number, `{{table NAME | words}}` a table,
+/// `{{figure NAME | words}}` a picture, both with the words as a caption. Where a line becomes too
+/// long, the rest of its paragraph is broken anew.
 pub fn filled(template: &str, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> Result<String> {
     let mut text = String::new();
     let mut rest = template;
@@ -62,9 +62,12 @@ fn wrap(lines: &mut Vec<String>, block: &[&str]) {
 }
 
 fn one(name: &str, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> Result<String> {
-    if let Some(name) = name.strip_prefix("table ") {
+    if let Some(words) = name.strip_prefix("table ") {
+        let (name, caption) = words.split_once('|').unwrap_or((words, ""));
         let table = tables.iter().find(|(known, _)| known == name.trim());
-        return table.map(|(_, text)| text.trim_end().to_owned()).ok_or_else(|| wrong("no such table", name));
+        let text = table.map(|(_, text)| text.trim_end()).ok_or_else(|| wrong("no such table", name))?;
+        let caption = caption.split_whitespace().collect::<Vec<_>>().join(" ");
+        return Ok(if caption.is_empty() { text.to_owned() } else { format!("{text}\n\nTable: {caption}") });
     }
     if let Some(words) = name.strip_prefix("figure ") {
         let (name, caption) = words.split_once('|').unwrap_or((words, ""));
@@ -149,8 +152,8 @@ mod tests {
         let tables = [("t".to_owned(), "| a |\n".to_owned())];
         let fill = |text: &str| filled(text, &numbers, &tables, &["f.svg".to_owned()]);
         assert_eq!(
-            fill("n = {{nine.n}}.\n{{table t}}\n{{figure f | Words\nof it}}").unwrap(),
-            "n = 40.\n| a |\n![Words of it](f.svg)"
+            fill("n = {{nine.n}}.\n{{table t}}\n{{table t | What\nit is}}\n{{figure f | Words\nof it}}").unwrap(),
+            "n = 40.\n| a |\n| a |\n\nTable: What it is\n![Words of it](f.svg)"
         );
         for unknown in ["{{nine.m}}", "{{table u}}", "{{figure g}}", "{{nine.n"] {
             assert!(fill(unknown).is_err(), "{unknown}");

@@ -371,7 +371,8 @@ def family_effects(plan, phase, family, rows):
                 continue
             both = [(ours.get(column), stock.get(column)) for ours, stock in pairs]
             values = [(float(ours) / divisor, float(stock) / divisor) for ours, stock in both if ours and stock]
-            seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}") if has_intervals(plan, phase) else None
+            enough = len(values) >= plan["intervals_from"]
+            seed = seed_of(plan["seed"], f"{phase['name']}/{cell}/{word}") if enough else None
             found.append({"cell": cell, "word": word, "digits": digits, "phase": phase, **effect(values, plan, seed)})
     return found
 
@@ -415,7 +416,7 @@ def summary(plan, phase, name, limits, found, numbers):
     if has_intervals(plan, phase):
         low, high = geometric_interval([one["pairs"] for one in found], plan, seed_of(plan["seed"], f"{name}/geometric"))
         below = limits.get("interval_below", 1.0)
-        by_median = sum(one["high"] < below for one in found)
+        by_median = sum(one["has_interval"] and one["high"] < below for one in found)
         kept = geometric <= limits.get("geometric_mean", math.inf)
         kept = kept and ("interval_below" not in limits or by_median == len(found))
         texts |= {
@@ -756,8 +757,9 @@ def main():
     plan = tomllib.loads((words.paper / "plan.toml").read_text())
     data = words.data or words.paper / "data"
     sitting = Sitting(data, sitting_of(data, words.sitting or plan.get("sitting")))
+    generated = words.generated or words.paper / "generated"
     mine = all_numbers(plan, words.paper, sitting)
-    theirs = json.loads(((words.generated or words.paper / "generated") / "numbers.json").read_text())
+    theirs = json.loads((generated / "numbers.json").read_text())
     problems = [f"{key}: {theirs[key]!r} there, {mine[key]!r} here" for key in mine if mine[key] != theirs.get(key, mine[key])]
     problems += [f"{key}: only there" for key in theirs if key not in mine]
     problems += [f"{key}: only here" for key in mine if key not in theirs]
