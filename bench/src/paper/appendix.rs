@@ -91,7 +91,7 @@ pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures
     let missing: Vec<&str> =
         plan.phase.iter().filter(|phase| !is_measured(phase)).map(|phase| phase.title.as_str()).collect();
     if !missing.is_empty() {
-        let _ = write!(text, "\nPlanned, and not measured in this sitting: {}.\n", missing.join("; "));
+        let _ = write!(text, "\nPlanned, and not measured in this sitting:\n\n- {}\n", missing.join("\n- "));
     }
     let general = [
         ("Every cell in which ours takes more", "lost-cells"),
