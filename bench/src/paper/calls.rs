@@ -19,6 +19,7 @@ use crate::connection::Watch;
 use crate::group::Replica;
 use crate::order::turns;
 use crate::paper::analysis::{Numbers, UNKNOWN};
+use crate::paper::folders::columns;
 use crate::paper::plan::Calls;
 use crate::programs::is_on_path;
 use crate::restored::Restored;
@@ -146,13 +147,7 @@ fn append(raw: &Path, text: &str) -> Result<()> {
 
 /// The rows, each as its columns.
 pub fn rows(raw: &Path) -> Result<Vec<Vec<String>>> {
-    let text = fs::read_to_string(raw).map_err(file("read", raw))?;
-    let rows: Vec<Vec<String>> =
-        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
-    match rows.iter().find(|row| row.len() != HEAD.split(',').count()) {
-        Some(row) => Err(BedError::Usage(format!("{}: {row:?} is no count", raw.display()))),
-        None => Ok(rows),
-    }
+    columns(raw, HEAD)
 }
 
 /// The key of a cell.

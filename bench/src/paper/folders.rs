@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::Result;
+use bed::{BedError, Result};
 
 use crate::tree::file;
 
@@ -41,6 +41,21 @@ impl Sitting {
     pub fn rows<T>(&self, phase: &str, read: impl Fn(&Path) -> Result<Vec<T>>) -> Result<Vec<T>> {
         let raw = self.folder(phase).join("raw.csv");
         if raw.exists() { read(&raw) } else { Ok(Vec::new()) }
+    }
+}
+
+/// The rows of a file with this head, each as its columns.
+///
+/// # Errors
+/// A row has not as many columns as the head.
+pub fn columns(path: &Path, head: &str) -> Result<Vec<Vec<String>>> {
+    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let whole = head.split(',').count();
+    let rows: Vec<Vec<String>> =
+        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
+    match rows.iter().find(|row| row.len() != whole) {
+        Some(row) => Err(BedError::Usage(format!("{}: {row:?} has not {whole} columns", path.display()))),
+        None => Ok(rows),
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use bed::{BedError, Result, say};
 
 use crate::paper::analysis::{Numbers, UNKNOWN};
-use crate::paper::folders::Sitting;
+use crate::paper::folders::{Sitting, columns};
 use crate::paper::plan::Gate;
 use crate::tree::file;
 
@@ -44,13 +44,7 @@ pub fn run(gates: &[Gate], chosen: &[String], repository: &Path, raw: &Path) -> 
 }
 
 fn rows(path: &Path) -> Result<Vec<Vec<String>>> {
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
-    let rows: Vec<Vec<String>> =
-        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
-    match rows.iter().find(|row| row.len() != HEAD.split(',').count()) {
-        Some(row) => Err(BedError::Usage(format!("{}: {row:?} is no gate", path.display()))),
-        None => Ok(rows),
-    }
+    columns(path, HEAD)
 }
 
 /// How each gate ended.

@@ -13,7 +13,7 @@ use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
 use crate::paper::curves::longer;
-use crate::paper::folders::Sitting;
+use crate::paper::folders::{Sitting, columns};
 use crate::paper::plan::Tail;
 use crate::sample::Side;
 use crate::statistics::{float, median};
@@ -150,17 +150,7 @@ pub fn figures(sitting: &Sitting, tails: &[Tail]) -> Result<Vec<(String, String)
 
 /// The rows, each as its columns; none if there is no file.
 fn read(path: &Path) -> Result<Vec<Vec<String>>> {
-    if !path.exists() {
-        return Ok(Vec::new());
-    }
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
-    let rows: Vec<Vec<String>> =
-        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
-    let whole = HEAD.split(',').count();
-    if rows.iter().any(|row| row.len() != whole) {
-        return Err(BedError::Usage(format!("{}: a row has not {whole} columns", path.display())));
-    }
-    Ok(rows)
+    if path.exists() { columns(path, HEAD) } else { Ok(Vec::new()) }
 }
 
 /// The numbers of each.
