@@ -10,7 +10,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{BUCKET_AWAY, Codec, Image, Mechanism, Mounted, Part, Variant};
+pub use variant::{BUCKET_AWAY, Codec, Image, Mechanism, Mounted, Part, Traffic, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -122,6 +122,9 @@ impl Cell {
         for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
             add(kind, 1, &Mechanism::ALL.map(Variant::Without), &[Full, Restore]);
         }
+        for kind in [Kind::Manyfiles, Kind::Media] {
+            add(kind, 1, &Traffic::ALL.map(Variant::InRoot), &[Full, Restore]);
+        }
         for rate in [100, 1000] {
             let far = [0, 10, 50, 100].map(|round_trip| Variant::Far(round_trip, rate));
             add(Kind::Manyfiles, 1, &far, &[Full, Incremental, Restore]);
@@ -204,6 +207,7 @@ impl Cell {
                 | Variant::Far(..)
                 | Variant::Clients(_)
                 | Variant::Without(_)
+                | Variant::InRoot(_)
                 | Variant::Bucket(..)
                 | Variant::ReadOnly
                 | Variant::Fscrypt

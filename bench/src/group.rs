@@ -16,7 +16,7 @@ use bed::{
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
-use crate::cell::{Cell, Codec, Image, Level, Mechanism, Variant};
+use crate::cell::{Cell, Codec, Image, Level, Mechanism, Traffic, Variant};
 use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
@@ -580,9 +580,12 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
         _ => None,
     };
     for client in &mut clients {
+        client.in_root = matches!(cell.variant, Variant::InRoot(_));
         client.settings.extend(settings.iter().cloned().chain(own.map(str::to_owned)));
         match cell.variant {
-            Variant::Without(Mechanism::LineCompression) => client.file_daemon.push("Comm Compression = no".to_owned()),
+            Variant::Without(Mechanism::LineCompression) | Variant::InRoot(Traffic::NotCompressed) => {
+                client.file_daemon.push("Comm Compression = no".to_owned());
+            }
             Variant::Without(Mechanism::Instructions) => {
                 client.environment.push(("FERROFD_CPU".to_owned(), "baseline".to_owned()));
             }

@@ -275,7 +275,9 @@ impl Bed {
             let program = fd_argv(&root, client.fd, words)?;
             let variables = client.environment.iter().map(|(name, value)| format!("{name}={value}").into());
             let words = client.wrapper.iter().map(Into::into).chain(std::iter::once("env".into()));
-            let argv = words.chain(variables).chain(program).collect();
+            let is_foreign = client.in_root && client.fd == Fd::Ours;
+            let loader = if is_foreign { root.before_a_program("bacula-fd".as_ref())? } else { Vec::new() };
+            let argv = words.chain(variables).chain(loader).chain(program).collect();
             clients.push(Client { options: client.clone(), config, work, daemon: daemon(&name, argv, port) });
         }
         let reports = Reports::new(folder.path().join(REPORTS));

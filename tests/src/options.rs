@@ -107,6 +107,8 @@ pub struct ClientOptions {
     pub director_port: Option<u16>,
     /// Words before the daemon's command line: a program that runs it in surroundings of its own.
     pub wrapper: Vec<String>,
+    /// Whether it runs with the libraries of the stock daemon's Debian; the stock one always does.
+    pub in_root: bool,
     /// Environment variables of the daemon, beside those of the test.
     pub environment: Vec<(String, String)>,
     /// The user that it becomes (`-u`), if it does not stay what it is.
@@ -129,6 +131,7 @@ impl ClientOptions {
             messages: Vec::new(),
             director_port: None,
             wrapper: Vec::new(),
+            in_root: false,
             environment: Vec::new(),
             user: None,
             plugins: Plugins::OfThePackages,

@@ -4,7 +4,7 @@
 //! loader with the root's own libraries. So they see the host's file system, and need no privilege.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -56,21 +56,26 @@ impl Root {
 
     /// The command line that runs a program of the root.
     pub fn argv<S: Into<OsString>>(&self, program: &str, args: impl IntoIterator<Item = S>) -> Result<Vec<OsString>> {
-        let name = Path::new(program).file_name().unwrap_or_default().to_owned();
-        let mut words: Vec<OsString> = Vec::new();
-        if self.path != Path::new("/") {
-            let loader = self.loader()?;
-            let mut libraries = OsString::new();
-            for directory in self.library_directories()? {
-                libraries.push(directory);
-                libraries.push(":");
-            }
-            libraries.push(self.inside("usr/lib/bacula"));
-            words.extend([loader.into(), "--library-path".into(), libraries, "--argv0".into(), name]);
-        }
+        let name = Path::new(program).file_name().unwrap_or_default();
+        let mut words = self.before_a_program(name)?;
         words.push(self.inside(program).into());
         words.extend(args.into_iter().map(Into::into));
         Ok(words)
+    }
+
+    /// What stands before a program, so that it runs with the root's libraries: the root's own, or
+    /// one of the host's. Nothing for the host's own root.
+    pub fn before_a_program(&self, name: &OsStr) -> Result<Vec<OsString>> {
+        if self.path == Path::new("/") {
+            return Ok(Vec::new());
+        }
+        let mut libraries = OsString::new();
+        for directory in self.library_directories()? {
+            libraries.push(directory);
+            libraries.push(":");
+        }
+        libraries.push(self.inside("usr/lib/bacula"));
+        Ok(vec![self.loader()?.into(), "--library-path".into(), libraries, "--argv0".into(), name.to_owned()])
     }
 
     /// `lib64/ld-linux-x86-64.so.2`, or what it is called on another machine.

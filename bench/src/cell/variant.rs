@@ -56,6 +56,8 @@ pub enum Variant {
     Far(u16, u16),
     /// A mechanism of ours is off, or both daemons do without something.
     Without(Mechanism),
+    /// Ours runs with the C library and the OpenSSL of the stock daemon.
+    InRoot(Traffic),
     /// So many clients with the same tree at once.
     Clients(u16),
     /// The tree's files are the objects of a bucket, which the stock daemon sees mounted; ours
@@ -100,6 +102,34 @@ impl Mechanism {
             Self::Manners => Some("job.manners = \"off\""),
             Self::Checks => Some("restore.check_digests = \"no\""),
             Self::LineCompression | Self::Instructions => None,
+        }
+    }
+}
+
+/// How both daemons talk where they have the same libraries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Traffic {
+    /// As by default.
+    Default,
+    /// With one cipher suite, which the stock daemon prefers.
+    OneCipher,
+    /// Packets are not compressed.
+    NotCompressed,
+    /// Without TLS.
+    Clear,
+}
+
+impl Traffic {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Default, Self::OneCipher, Self::NotCompressed, Self::Clear];
+
+    /// The word of a job.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Default => "in-root",
+            Self::OneCipher => "in-root-chacha20-poly1305",
+            Self::NotCompressed => "in-root-no-line-compression",
+            Self::Clear => "in-root-clear",
         }
     }
 }
@@ -266,6 +296,7 @@ impl fmt::Display for Variant {
             Self::Slow(delay) => return write!(out, "slow{delay}"),
             Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
             Self::Without(mechanism) => mechanism.word(),
+            Self::InRoot(line) => line.word(),
             Self::Clients(count) => return write!(out, "clients{count}"),
             Self::Bucket(mounted, in_flight, BUCKET_AWAY) => {
                 return write!(out, "bucket-{}{in_flight}", mounted.name());
@@ -309,12 +340,17 @@ impl Variant {
 
     /// Whether there is TLS between the daemons.
     pub fn has_tls(self) -> bool {
-        !matches!(self, Self::Clear) && (!matches!(self, Self::Bare(_)) || self.suite().is_some() || self == BARE_TLS)
+        !matches!(self, Self::Clear | Self::InRoot(Traffic::Clear))
+            && (!matches!(self, Self::Bare(_)) || self.suite().is_some() || self == BARE_TLS)
     }
 
     /// The one cipher suite of TLS that is allowed.
     pub fn suite(self) -> Option<&'static str> {
-        if let Self::Bare(Part::Cipher(suite)) = self { Some(suite) } else { None }
+        match self {
+            Self::Bare(Part::Cipher(suite)) => Some(suite),
+            Self::InRoot(Traffic::OneCipher) => Some("TLS_CHACHA20_POLY1305_SHA256"),
+            _ => None,
+        }
     }
 
     /// Whether two daemons' volumes are equal byte by byte. Compressed blocks come from different

@@ -32,11 +32,12 @@ const FIGURES: [(&str, &str); 8] = [
     ("above", "Processor time above the job without the part"),
 ];
 /// The tables of other programs, and what they are.
-const RIVALS: [(&str, &str); 5] = [
+const RIVALS: [(&str, &str); 6] = [
     ("rivals-wall", "Seconds of each step"),
     ("rivals-cpu", "Processor seconds of each step"),
     ("rivals-memory", "MiB of the largest process"),
     ("rivals-stored", "MiB that are stored after each step"),
+    ("rivals-readonly", "Whether a tree is saved that is mounted read-only"),
     ("rivals-published", "Seconds that others have published, of a set of the same kind"),
 ];
 

@@ -9,7 +9,7 @@ use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
 use crate::paper::derived::{codec, fulls};
 use crate::paper::plan::{Family, Gain, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
-use crate::paper::rivals::row::{SAID, STEPS};
+use crate::paper::rivals::row::{READ_ONLY, SAID, STEPS};
 
 /// All tables by their names.
 pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
@@ -125,7 +125,13 @@ pub fn rivals(systems: &[String], adapters: &[Adapter], numbers: &Numbers) -> Ve
         }
         (format!("rivals-{word}"), text)
     };
-    ["wall", "cpu", "memory", "stored"].map(table).into()
+    let mut tables: Vec<_> = ["wall", "cpu", "memory", "stored"].map(table).into();
+    let mut text = head(&["program", "saves what nobody can write"]);
+    for system in systems {
+        let _ = writeln!(text, "| {system} | {} |", get(numbers, &format!("rivals.{system}.{READ_ONLY}")));
+    }
+    tables.push((format!("rivals-{READ_ONLY}"), text));
+    tables
 }
 
 /// The first phase in a sitting, beside another one.

@@ -611,7 +611,7 @@ def choice_numbers(phase, family, rows, numbers):
                 numbers[f"{name}.seconds"] = f"{best[0]:.1f}" if best else UNKNOWN
 
 
-STEPS = ("initial", "unchanged", "onefile", "more", "duplicate")
+STEPS = ("initial", "unchanged", "onefile", "more", "duplicate", "restore")
 
 
 def rivals_numbers(plan, paper, sitting, numbers):
@@ -621,6 +621,8 @@ def rivals_numbers(plan, paper, sitting, numbers):
     numbers["rivals.host"] = sitting.name if rows else UNKNOWN
     systems = ["stock", "ours"] + sorted(path.stem for path in (paper / "rivals").glob("*.toml"))
     for system in systems:
+        last = [row["outcome"] for row in rows if row["system"] == system and row["step"] == "readonly"]
+        numbers[f"rivals.{system}.readonly"] = ("yes" if set(last) == {"T"} else "no") if last else UNKNOWN
         for step in STEPS:
             chosen = [row for row in rows if row["system"] == system and row["step"] == step]
             some = [row for row in chosen if good(row)]

@@ -28,8 +28,11 @@ pub struct Adapter {
     pub serve: Option<String>,
     /// Before the first step; not measured.
     pub prepare: String,
-    /// Each step; `STEP` is its number, from 1.
+    /// Each copy; `STEP` is its number, from 1.
     pub save: String,
+    /// Restores copy `STEP`, the newest, to the empty folder `OUT` or below it. Left out for a
+    /// program that no host here has had.
+    pub restore: Option<String>,
     /// Whether it names what it saves after the second, and refuses a second copy within one.
     #[serde(default)]
     pub by_the_second: bool,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bed::Result;
 
 use crate::paper::folders::Sitting;
-use crate::paper::rivals::row::{Row, STEPS, read};
+use crate::paper::rivals::row::{READ_ONLY, Row, STEPS, read};
 use crate::statistics::median;
 
 /// Both daemons and all adapters, in the order of the tables.
@@ -28,6 +28,13 @@ pub fn rows(sitting: &Sitting) -> Result<Vec<Row>> {
 pub fn numbers(systems: &[String], rows: &[Row], unknown: &str) -> BTreeMap<String, String> {
     let mut numbers = BTreeMap::new();
     for system in systems {
+        let of_read_only = rows.iter().filter(|row| row.system == *system && row.step == READ_ONLY);
+        let word = match of_read_only.map(|row| row.outcome == 'T').reduce(|all, one| all && one) {
+            None => unknown,
+            Some(true) => "yes",
+            Some(false) => "no",
+        };
+        numbers.insert(format!("rivals.{system}.{READ_ONLY}"), word.to_owned());
         for step in STEPS {
             let of: Vec<&Row> = rows.iter().filter(|row| row.system == *system && row.step == step).collect();
             let good: Vec<&Row> = of.iter().copied().filter(|row| matches!(row.outcome, 'T' | 'W')).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use bed::{BedError, Result};
 
-use crate::paper::rivals::row::{SAID, STEPS};
+use crate::paper::rivals::row::{COPIES, SAID, STEPS};
 use crate::tree::file;
 
 const HEAD: &str = "program,step,seconds";
@@ -19,19 +19,23 @@ pub fn table(paper: &Path) -> Result<String> {
     if text.lines().next() != Some(HEAD) {
         return Err(problem(1));
     }
-    let mut programs: Vec<(&str, [&str; STEPS.len()])> = Vec::new();
+    let mut programs: Vec<(&str, [&str; COPIES])> = Vec::new();
     for (number, line) in (1..).zip(text.lines()).skip(1) {
         let [program, step, seconds] = line.split(',').collect::<Vec<_>>().try_into().map_err(|_| problem(number))?;
-        let at = STEPS.iter().position(|known| *known == step).ok_or_else(|| problem(number))?;
+        let at = STEPS.iter().take(COPIES).position(|known| *known == step).ok_or_else(|| problem(number))?;
         seconds.parse::<f64>().map_err(|_| problem(number))?;
         if programs.last().is_none_or(|(last, _)| *last != program) {
-            programs.push((program, [""; STEPS.len()]));
+            programs.push((program, [""; COPIES]));
         }
         if let Some(place) = programs.last_mut().and_then(|(_, times)| times.get_mut(at)) {
             *place = seconds;
         }
     }
-    let mut table = format!("| program | {} |\n| --- | {} |\n", SAID.join(" | "), ["--:"; STEPS.len()].join(" | "));
+    let mut table = format!(
+        "| program | {} |\n| --- | {} |\n",
+        SAID.iter().take(COPIES).copied().collect::<Vec<_>>().join(" | "),
+        ["--:"; COPIES].join(" | ")
+    );
     for (program, times) in programs {
         let _ = writeln!(table, "| {program} | {} |", times.join(" | "));
     }

@@ -30,7 +30,7 @@ pub struct Rival<'a> {
 
 /// What a step took.
 pub struct Cost {
-    /// `T` good, others failed.
+    /// `T` good, `D` a restored file differs, others failed.
     pub outcome: char,
     /// Seconds.
     pub wall: f64,
@@ -82,7 +82,7 @@ impl<'a> Rival<'a> {
 
     /// The variables of its commands.
     fn variables(&self, set: &Set, step: usize, port: u16) -> Vec<(String, OsString)> {
-        let [store, work] = ["store", "work"].map(|name| self.folder.path().join(name));
+        let [store, work, out] = ["store", "work", "out"].map(|name| self.folder.path().join(name));
         let (port, step) = (port.to_string(), step.to_string());
         let put = |text: &str| {
             let text = text.replace("$STORE", &store.to_string_lossy()).replace("$WORK", &work.to_string_lossy());
@@ -91,17 +91,35 @@ impl<'a> Rival<'a> {
         let own = self.adapter.environment.iter().map(|(key, value)| (key.clone(), put(value).into()));
         let own: Vec<(String, OsString)> = own.collect();
         let usual = [("TREE", set.path.clone().into_os_string()), ("STORE", store.clone().into_os_string())];
-        let more = [("WORK", work.clone().into_os_string()), ("STEP", step.into()), ("PORT", port.clone().into())];
-        usual.into_iter().chain(more).map(|(key, value)| (key.to_owned(), value)).chain(own).collect()
+        let more = [("WORK", work.clone().into_os_string()), ("OUT", out.into_os_string())];
+        let words = [("STEP", step.into()), ("PORT", port.clone().into())];
+        usual.into_iter().chain(more).chain(words).map(|(key, value)| (key.to_owned(), value)).chain(own).collect()
     }
 
-    /// A process of this program runs the command, so that what it used can be told apart.
+    /// Saves, as the step of this number.
     pub fn save(&self, set: &Set, number: usize) -> Result<Cost> {
+        self.run(set, number, &self.adapter.save)
+    }
+
+    /// Restores what the step of this number has saved, if it is known how, and removes it.
+    pub fn restore(&self, set: &Set, number: usize) -> Result<Option<Cost>> {
+        let Some(restore) = &self.adapter.restore else { return Ok(None) };
+        let out = self.folder.make("out")?;
+        let mut cost = self.run(set, number, restore)?;
+        if cost.outcome == 'T' && !set.is_below(&out)? {
+            cost.outcome = 'D';
+        }
+        fs::remove_dir_all(&out).map_err(file("remove", &out))?;
+        Ok(Some(cost))
+    }
+
+    /// A process of this program runs a command, so that what it used can be told apart.
+    fn run(&self, set: &Set, number: usize, shell: &str) -> Result<Cost> {
         let program = own()?;
         let report = self.folder.path().join("cost");
         let mut command = Command::new(&program);
         command.envs(self.variables(set, number, self.port()));
-        command.args(["paper", "cost"]).arg(&report).args(["--", "sh", "-ec", &self.adapter.save]);
+        command.args(["paper", "cost"]).arg(&report).args(["--", "sh", "-ec", shell]);
         let before = self.served()?;
         let done = command.output().map_err(file("run", &program))?;
         let served = self.served()? - before;

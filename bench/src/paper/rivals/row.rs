@@ -11,16 +11,23 @@ use crate::tree::file;
 const HEAD: &str = "system,step,replica,turn,began,outcome,wall_s,cpu_s,peak_rss_bytes,stored_bytes,load";
 
 /// The steps, in their order.
-pub const STEPS: [&str; 5] = ["initial", "unchanged", "onefile", "more", "duplicate"];
+pub const STEPS: [&str; 6] = ["initial", "unchanged", "onefile", "more", "duplicate", RESTORE];
+/// So many of them are copies.
+pub const COPIES: usize = 5;
+/// The newest copy of all files, to an empty folder.
+pub const RESTORE: &str = "restore";
+/// After all others: one more copy, of files that nobody can write. Only its outcome counts.
+pub const READ_ONLY: &str = "readonly";
 /// How tables call them.
-pub const SAID: [&str; STEPS.len()] = ["first copy", "unchanged", "one file", "two fifths more", "the same again"];
+pub const SAID: [&str; STEPS.len()] =
+    ["first copy", "unchanged", "one file", "two fifths more", "the same again", "restore"];
 
 /// What a step took.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     /// `stock`, `ours`, or an adapter's word.
     pub system: String,
-    /// One of [`STEPS`].
+    /// One of [`STEPS`], or [`READ_ONLY`].
     pub step: String,
     /// From 1.
     pub replica: u32,
@@ -28,7 +35,7 @@ pub struct Row {
     pub turn: u32,
     /// Seconds since 1970.
     pub began: u64,
-    /// `T` good, others failed.
+    /// `T` good, `D` a restored file differs, others failed.
     pub outcome: char,
     /// From submitting to the end, seconds.
     pub wall: f64,
@@ -55,7 +62,7 @@ impl Row {
             line.split(',').collect::<Vec<_>>().try_into().ok()?;
         Some(Self {
             system: system.to_owned(),
-            step: STEPS.into_iter().find(|known| *known == step)?.to_owned(),
+            step: STEPS.into_iter().chain([READ_ONLY]).find(|known| *known == step)?.to_owned(),
             replica: replica.parse().ok()?,
             turn: turn.parse().ok()?,
             began: began.parse().ok()?,

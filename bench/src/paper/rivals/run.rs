@@ -16,7 +16,7 @@ use crate::group::used;
 use crate::order::shuffled;
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::rival::{Cost, Rival};
-use crate::paper::rivals::row::{Row, STEPS, append, read};
+use crate::paper::rivals::row::{READ_ONLY, RESTORE, Row, STEPS, append, read};
 use crate::paper::rivals::set::{Set, size};
 use crate::sample::Sample;
 use crate::statistics::float;
@@ -36,8 +36,8 @@ pub struct Wanted {
 
 /// What saves.
 enum System<'a> {
-    // The console is dropped before the bed whose Director it talks to.
-    Daemon(Console, Box<Bed>, Fd),
+    // The console is dropped before the bed whose Director it talks to. Its jobs so far.
+    Daemon(Console, Box<Bed>, Fd, Vec<String>),
     Rival(Box<Rival<'a>>),
 }
 
@@ -74,8 +74,11 @@ pub fn measure(wanted: Wanted, adapters: &[Adapter], raw: &Path, interrupted: &A
 
 fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
-    for (number, step) in (1_usize..).zip(STEPS) {
+    let mut saved = 0;
+    for step in STEPS.into_iter().chain([READ_ONLY]) {
         set.change(step)?;
+        saved += usize::from(step != RESTORE);
+        let _read_only = if step == READ_ONLY { Some(set.read_only()?) } else { None };
         let order = shuffled(wanted.seed, &format!("rivals/{step}#{replica}"), (0..systems.len()).collect());
         for (turn, at) in (1..).zip(order) {
             let Some(system) = systems.get_mut(at) else { continue };
@@ -85,7 +88,8 @@ fn steps(wanted: Wanted, replica: u32, set: &Set, systems: &mut [System<'_>]) ->
             sync();
             set.warm()?;
             let (load, began) = (load(), SystemTime::now());
-            let Cost { outcome, wall, cpu, memory, stored } = system.save(number, set)?;
+            let cost = if step == RESTORE { system.restore(saved, set)? } else { Some(system.save(saved, set)?) };
+            let Some(Cost { outcome, wall, cpu, memory, stored }) = cost else { continue };
             let name = system.name().to_owned();
             say(&format!("{name} {step} #{replica}: {wall:.2} s, CPU {cpu:.2} s, {} MiB stored", stored >> 20));
             let (step, stored) = (step.to_owned(), float(stored));
@@ -102,46 +106,68 @@ fn daemon<'a>(fd: Fd, set: &Set) -> Result<System<'a>> {
     let mut options = BedOptions::new("rivals", [ClientOptions::new(fd)])?;
     options.file_sets = vec![FileSet::new("Set", &["Signature = MD5"], &[&set.path])];
     let bed = Bed::start(options)?;
-    Ok(System::Daemon(Console::of(&bed)?, Box::new(bed), fd))
+    Ok(System::Daemon(Console::of(&bed)?, Box::new(bed), fd, Vec::new()))
 }
 
 impl System<'_> {
     fn name(&self) -> &str {
         match self {
-            Self::Daemon(.., fd) => fd.name(),
+            Self::Daemon(_, _, fd, _) => fd.name(),
             Self::Rival(rival) => &rival.adapter.name,
         }
     }
 
     fn save(&mut self, number: usize, set: &Set) -> Result<Cost> {
         match self {
-            Self::Daemon(console, bed, fd) => of_daemons(console, bed, *fd, number),
+            Self::Daemon(console, bed, fd, jobs) => {
+                let level = if number == 1 { "Full" } else { "Incremental" };
+                let (cost, job) =
+                    of_daemons(console, bed, *fd, format!("run job=backup-{} level={level} yes", fd.name()))?;
+                jobs.push(job);
+                Ok(cost)
+            }
             Self::Rival(rival) => rival.save(set, number),
+        }
+    }
+
+    fn restore(&mut self, number: usize, set: &Set) -> Result<Option<Cost>> {
+        match self {
+            Self::Daemon(console, bed, fd, jobs) => {
+                let out = bed.folder().join("out");
+                let (jobs, client, place) = (jobs.join(","), fd.name(), out.display());
+                let command = format!("restore jobid={jobs} client={client}-fd where={place} all done yes");
+                let (mut cost, _) = of_daemons(console, bed, *fd, command)?;
+                if cost.outcome == 'T' && !set.is_below(&out)? {
+                    cost.outcome = 'D';
+                }
+                fs::remove_dir_all(&out).map_err(file("remove", &out))?;
+                Ok(Some(cost))
+            }
+            Self::Rival(rival) => rival.restore(set, number),
         }
     }
 }
 
-/// A job.
-fn of_daemons(console: &Console, bed: &mut Bed, fd: Fd, number: usize) -> Result<Cost> {
-    let level = if number == 1 { "Full" } else { "Incremental" };
+/// A job, and its JobId.
+fn of_daemons(console: &Console, bed: &mut Bed, fd: Fd, command: String) -> Result<(Cost, String)> {
     let pids = [bed.client(fd.name())?.pid()?, bed.storage().process()?.pid(), bed.director().process()?.pid()];
     let cpu = || -> Result<Duration> { pids.iter().map(|pid| Ok(used(*pid)?.cpu)).sum() };
     pids.iter().try_for_each(|pid| reset_peak(*pid))?;
     let before = cpu()?;
-    let command = format!("run job=backup-{} level={level} yes", fd.name());
     let clocked = console.run(bed, &[command])?;
     let took = clocked.took;
     let job = clocked.one()?;
     let catalog = bed.folder().join("work/dir/bacula.db");
     let meta = fs::metadata(&catalog).map_err(file("look at", &catalog))?;
     let memory: u64 = pids.iter().map(|pid| used(*pid).map(|used| used.parts.peak_memory)).sum::<Result<u64>>()?;
-    Ok(Cost {
+    let cost = Cost {
         outcome: Sample::outcome_of(&job.row),
         wall: took.as_secs_f64(),
         cpu: cpu()?.saturating_sub(before).as_secs_f64(),
         memory: float(memory),
         stored: size(&bed.folder().join("volumes"))? + meta.len(),
-    })
+    };
+    Ok((cost, job.row.id.to_string()))
 }
 
 /// The versions of the programs that are here, a line each.

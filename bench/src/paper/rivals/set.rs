@@ -5,9 +5,10 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Noise, Result};
+use bed::{Noise, Result, Times, TreeRules, compare_trees};
 
-use crate::tree::{file, warm};
+use crate::mounted::{Mounted, good};
+use crate::tree::{file, visit, warm};
 
 /// The set on the disk.
 #[derive(Debug)]
@@ -55,6 +56,28 @@ impl Set {
         }
     }
 
+    /// While the value lives, nobody can write to it.
+    pub fn read_only(&self) -> Result<Mounted> {
+        let place = self.path.display().to_string();
+        good(&["mount", "--bind", &place, &place], b"")?;
+        let mounted = Mounted::Kernel(self.path.clone());
+        good(&["mount", "-o", "remount,bind,ro", &place], b"")?;
+        Ok(mounted)
+    }
+
+    /// Whether it was restored somewhere below a folder: all names and all content.
+    pub fn is_below(&self, folder: &Path) -> Result<bool> {
+        let mut top = None;
+        visit(folder, &mut |path| {
+            if path.ends_with("small-000") {
+                top = path.parent().map(Path::to_owned);
+            }
+            Ok(())
+        })?;
+        let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
+        top.map_or(Ok(false), |top| Ok(compare_trees(&self.path, &top, rules)?.is_empty()))
+    }
+
     /// Reads it, so that it is in the page cache.
     pub fn warm(&self) -> Result<()> {
         warm(&self.path)
@@ -77,7 +100,7 @@ impl Set {
 /// Bytes of all files below a path.
 pub fn size(path: &Path) -> Result<u64> {
     let mut sum = 0;
-    crate::tree::visit(path, &mut |path| {
+    visit(path, &mut |path| {
         sum += fs::metadata(path).map_err(file("look at", path))?.len();
         Ok(())
     })?;
@@ -101,6 +124,7 @@ mod tests {
         set.change("more").unwrap();
         set.change("duplicate").unwrap();
         assert_eq!(size(&set.path).unwrap(), first + (4 << 20));
+        assert!(set.is_below(folder.path()).unwrap() && !set.is_below(&folder.make("empty").unwrap()).unwrap());
         assert_ne!(fs::read(set.path.join("small-049")).unwrap(), fs::read(set.path.join("small-048")).unwrap());
     }
 }
