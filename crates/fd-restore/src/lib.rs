@@ -39,7 +39,7 @@ mod texts;
 mod tree;
 pub mod verify;
 
-pub use names::{CompileName, NameRegex, OutputNames, RegexWhere};
+pub use names::{CompileName, NameRegex, OutputNames, RegexWhere, Undecided};
 pub use plan::{RestorePlan, WritingDepth};
 pub use plugins::PluginAccess;
 pub use report::QueuedMessage;

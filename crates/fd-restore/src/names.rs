@@ -4,6 +4,6 @@ mod output_names;
 mod regex_where;
 
 pub use output_names::OutputNames;
-pub use regex_where::{CompileName, NameRegex, RegexWhere};
+pub use regex_where::{CompileName, NameRegex, RegexWhere, Undecided};
 
 pub(crate) use output_names::OutputName;

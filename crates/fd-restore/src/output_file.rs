@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use fd_messages::CancelToken;
 use fd_metadata::{AttributeFailures, Target, UsualOwner};
-use fd_records::Stat;
+use fd_records::{MetadataKind, Stat};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -86,7 +86,7 @@ pub(crate) struct OutputFile {
     patience: Option<CancelToken>,
 }
 
-/// A file that has all of its data, and its attributes.
+/// A file that has all of its data, and its attributes as a rule.
 #[derive(Debug)]
 pub(crate) struct FinishedFile {
     /// Open where it is still needed; if not, closing it may have failed.
@@ -95,14 +95,20 @@ pub(crate) struct FinishedFile {
     pub(crate) length: Option<i64>,
     /// Which file it is, if that was asked when it was made.
     pub(crate) identity: Option<Identity>,
-    /// What of its attributes could not be set.
-    pub(crate) failures: AttributeFailures,
+    /// What of its attributes could not be set. `None`: nothing was set yet, and it is private.
+    failures: Option<AttributeFailures>,
 }
 
 impl FinishedFile {
     /// Its descriptor; `None` if it is closed.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.file.as_ref().ok().map(AsFd::as_fd)
+    }
+
+    /// Gives it its attributes, if it has none yet. Returns what could not be set.
+    pub(crate) fn set_attributes(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
+        let set_now = || self.descriptor().map(|file| Target::Open(file).set_attributes_of_new(stat, usual));
+        self.failures.or_else(set_now).unwrap_or_default()
     }
 
     /// Closes it, as [`OutputFile::close`].
@@ -169,22 +175,23 @@ impl OutputFile {
         if self.is_new() { target.set_attributes_of_new(stat, usual) } else { target.set_attributes(stat) }
     }
 
-    /// Fills a new file, and sets its attributes; it is closed unless it `stays_open` for its
-    /// metadata. Where it can't be filled the error is the file, which is empty again.
+    /// Fills a new file, and sets its attributes. It is closed unless it gets metadata; with an ACL
+    /// it stays private until that comes, too, since the mode gives the group what is the mask's.
+    /// Where it can't be filled the error is the file, which is empty again.
     pub(crate) fn fill(
         mut self,
         data: &[u8],
         stat: &Stat,
         usual: &mut UsualOwner,
-        stays_open: bool,
+        behind: Option<MetadataKind>,
     ) -> Result<FinishedFile, Self> {
         if self.write(data).is_err() {
             let _length = self.file.set_len(0);
             let _start = self.file.rewind();
             return Err(Self { address: 0, written: 0, writes: 0, end: Some(0), ..self });
         }
-        let failures = self.set_attributes(stat, usual);
-        let file = if stays_open { Ok(self.file) } else { Err(close(self.file).err()) };
+        let failures = (behind != Some(MetadataKind::Acl)).then(|| self.set_attributes(stat, usual));
+        let file = if behind.is_none() { Err(close(self.file).err()) } else { Ok(self.file) };
         Ok(FinishedFile { file, length: i64::try_from(self.written).ok(), identity: self.identity, failures })
     }
 

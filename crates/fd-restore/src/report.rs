@@ -17,13 +17,15 @@ pub type QueuedMessage = (MessageType, Vec<u8>);
 /// skipped files needs one.
 const MOST_MESSAGES: usize = 1000;
 
-/// How many bytes of messages are held before digests are made for them.
+/// How many bytes of messages are held before digests are made for them, and how many are queued.
 const MOST_HELD: usize = 64 << 10;
 
 /// The messages of one round.
 pub(crate) struct Report<'a> {
     log: &'a dyn JobLog,
     queue: Vec<QueuedMessage>,
+    /// Bytes of the texts in it: a target of a link, which a text may show, has up to a megabyte.
+    queued_bytes: usize,
     held: Vec<Held>,
     /// Bytes of the texts in it.
     held_bytes: usize,
@@ -47,7 +49,8 @@ impl<'a> Report<'a> {
 
     /// A round that begins with these messages in the queue.
     pub(crate) fn going_on(log: &'a dyn JobLog, queue: Vec<QueuedMessage>) -> Self {
-        Self { log, queue, held: Vec::new(), held_bytes: 0, is_fatal: false }
+        let queued_bytes = queue.iter().map(|(_, text)| text.len()).sum();
+        Self { log, queue, queued_bytes, held: Vec::new(), held_bytes: 0, is_fatal: false }
     }
 
     /// Whether messages of this type go anywhere.
@@ -150,13 +153,15 @@ impl<'a> Report<'a> {
     }
 
     fn queue(&mut self, kind: MessageType, text: Vec<u8>) {
+        self.queued_bytes = self.queued_bytes.saturating_add(text.len());
         self.queue.push((kind, text));
-        if self.queue.len() >= MOST_MESSAGES {
+        if self.queue.len() >= MOST_MESSAGES || self.queued_bytes >= MOST_HELD {
             self.deliver();
         }
     }
 
     fn deliver(&mut self) {
+        self.queued_bytes = 0;
         for (kind, text) in self.queue.drain(..) {
             self.log.message(kind, &text);
         }
@@ -220,6 +225,17 @@ mod tests {
             }
             assert!(report.held.len() < 5000 && lines(&log) > 95_000, "{} held", report.held.len());
         }
+    }
+
+    #[test]
+    fn long_messages_are_not_queued_without_end() {
+        let log = Log { has_effect: true, lines: Mutex::default() };
+        let mut report = Report::new(&log);
+        for _ in 0..10 {
+            report.later(MessageType::Error, vec![b'x'; MOST_HELD / 2]);
+            assert!(report.queue.len() < 2);
+        }
+        assert_eq!(lines(&log), 10);
     }
 
     #[test]

@@ -111,9 +111,12 @@ impl Round<'_> {
                 }
                 Ok(Next::End(end)) if self.cancel.is_abandoned() => return Ok(end),
                 Ok(Next::End(end)) => {
-                    if end != End::EndOfData && self.is_torn() {
-                        self.report_torn();
-                        self.give_up_early();
+                    if end != End::EndOfData {
+                        self.keep_acls();
+                        if self.is_torn() {
+                            self.report_torn();
+                            self.give_up_early();
+                        }
                     }
                     self.close();
                     if let End::ConnectionLost(error) = &end {

@@ -436,6 +436,11 @@ pub(crate) fn connection_lost(error: &SourceError) -> Vec<u8> {
     join(&[b"The records ended before the end of the data. ERR=", error.0.as_bytes()])
 }
 
+/// Whether something stands under the name is not known, so nothing is made there.
+pub(crate) fn not_examined(path: &[u8], errno: Errno) -> Vec<u8> {
+    join(&[b"Could not examine ", path, b", which is not restored. ERR=", error_text(errno as i32).as_bytes(), b"."])
+}
+
 /// The name or the link's target can't be used.
 pub(crate) fn name_refused(name: &[u8], why: PathError) -> Vec<u8> {
     join(&[b"File ", name, b" not restored: ", why.to_string().as_bytes(), b"."])

@@ -21,7 +21,7 @@ use fd_fileset::Regex;
 use fd_os::io_error_text;
 use fd_os::lock::Mutex;
 use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions, weigh};
-use fd_restore::NameRegex;
+use fd_restore::{NameRegex, Undecided};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
@@ -178,26 +178,28 @@ impl Expression {
             _ if self.matcher.job.cancel.is_cancelled() => false,
             Some(light) if text.count_bytes() <= LONGEST_TEXT => match light.is_match_c(text) {
                 Ok(found) => found,
-                Err(error) => self.fail(text.to_bytes(), &error.to_string()).unwrap_or(false),
+                Err(error) => {
+                    self.fail(text.to_bytes(), &error.to_string());
+                    false
+                }
             },
-            _ => self.ask(text.to_bytes(), false).is_some(),
+            _ => self.ask(text.to_bytes(), false).is_ok_and(|found| found.is_some()),
         }
     }
 
     /// The first match and its groups. If that can't be decided, the job fails.
-    pub(crate) fn captures(&self, text: &[u8]) -> Option<Captures> {
+    pub(crate) fn captures(&self, text: &[u8]) -> Result<Option<Captures>, Undecided> {
         let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
         match &self.light {
-            _ if self.matcher.job.cancel.is_cancelled() => None,
-            Some(light) if until_nul.len() <= LONGEST_TEXT => match light.captures(until_nul) {
-                Ok(found) => found,
-                Err(error) => self.fail(text, &error.to_string()),
-            },
+            _ if self.matcher.job.cancel.is_cancelled() => Err(Undecided),
+            Some(light) if until_nul.len() <= LONGEST_TEXT => {
+                light.captures(until_nul).map_err(|error| self.fail(text, &error.to_string()))
+            }
             _ => self.ask(until_nul, true),
         }
     }
 
-    fn ask(&self, text: &[u8], groups: bool) -> Option<Captures> {
+    fn ask(&self, text: &[u8], groups: bool) -> Result<Option<Captures>, Undecided> {
         let mut inner = self.matcher.inner.lock();
         self.matcher.job.course.set_asking(true);
         let found = self.ask_guest(&mut inner, text, groups);
@@ -207,17 +209,17 @@ impl Expression {
 
     /// Asks the guest. One that dies or has no memory left may have been full of earlier work: a
     /// new one gets a try.
-    fn ask_guest(&self, inner: &mut Inner, text: &[u8], groups: bool) -> Option<Captures> {
+    fn ask_guest(&self, inner: &mut Inner, text: &[u8], groups: bool) -> Result<Option<Captures>, Undecided> {
         let cancel = &self.matcher.job.cancel;
         let wanted = || !cancel.is_cancelled();
         for is_last in [false, true] {
             let found = self.number(inner, &wanted).and_then(|number| inner.find(number, text, groups, &wanted));
             match found {
-                Ok(found) => return found,
+                Ok(found) => return Ok(found),
                 Err(failure) => {
                     inner.guest = None;
                     let why = match failure {
-                        Failure::Unwanted => return None,
+                        Failure::Unwanted => return Err(Undecided),
                         Failure::Late => texts::took_too_long(MATCH_LIMIT),
                         Failure::Refused(_) | Failure::Gone(_) | Failure::Ended(_) if !is_last => continue,
                         Failure::Refused(words) => words,
@@ -225,11 +227,11 @@ impl Expression {
                         Failure::Ended(signal) => texts::guest_was_ended(signal),
                         Failure::Gone(error) => io_error_text(&error),
                     };
-                    return self.fail(text, &why);
+                    return Err(self.fail(text, &why));
                 }
             }
         }
-        None
+        Err(Undecided)
     }
 
     fn number(&self, inner: &mut Inner, wanted: IsWanted<'_>) -> Result<usize, Failure> {
@@ -240,9 +242,9 @@ impl Expression {
         Ok(*self.number.get_or_init(|| number))
     }
 
-    fn fail<T>(&self, text: &[u8], why: &str) -> Option<T> {
+    fn fail(&self, text: &[u8], why: &str) -> Undecided {
         self.matcher.job.fail(texts::can_not_match(&self.pattern, text, why));
-        None
+        Undecided
     }
 }
 
@@ -257,7 +259,7 @@ impl Regex for Expression {
 }
 
 impl NameRegex for Expression {
-    fn captures(&self, name: &[u8]) -> Option<Captures> {
+    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided> {
         Self::captures(self, name)
     }
 }

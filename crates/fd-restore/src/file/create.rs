@@ -90,9 +90,18 @@ impl Creator<'_, '_> {
     /// The status of the existing object at the path, if there is one. Links are not followed.
     fn existing(&mut self, item: &RestoreItem, parent: &OutputPath, name: &[u8]) -> Step<Option<FileStat>> {
         match self.directories.open(parent) {
-            Ok(directory) => Ok(fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()),
+            Ok(directory) => match fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW) {
+                Ok(found) => Ok(Some(found)),
+                // What makes the object says what is wrong with its name.
+                Err(Errno::ENOENT | Errno::ENAMETOOLONG | Errno::EINVAL) => Ok(None),
+                Err(errno) => self.fail(texts::not_examined(&item.output, errno)),
+            },
             Err(OpenError::Refused { end, why }) => {
                 self.refuse(&texts::link_refused(&item.output, prefix(&item.output, parent, end), why))
+            }
+            // To make its parent would fail in the same way, and says so.
+            Err(OpenError::System { errno, .. }) if changes_what_exists(item) => {
+                self.fail(texts::not_examined(&item.output, errno))
             }
             Err(_) => Ok(None),
         }
@@ -151,9 +160,7 @@ impl Creator<'_, '_> {
         if changes_what_exists(item) && existing.is_some_and(|found| is_unfinished(&found, item.stat.mtime)) {
             return self.refuse(&texts::belongs_to_unfinished(&item.output));
         }
-        let stays =
-            item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo));
-        if existing.is_none() || stays {
+        if existing.is_none() || stays(item) {
             return Ok(());
         }
         let here = self.directories.for_change();
@@ -281,7 +288,8 @@ impl Creator<'_, '_> {
                 self.directories.note_made(place.path, place.name);
                 Ok(Created::ByCore)
             }
-            Err(Errno::EEXIST) => Ok(Created::ByCore),
+            // What is there stays, and only its attributes are needed.
+            Err(Errno::EEXIST) if item.is_update => Ok(Created::ByCore),
             Err(errno) => self.fail(texts::could_not_symlink(&item.output, target, errno)),
         }
     }
@@ -353,7 +361,7 @@ impl Creator<'_, '_> {
         let made = ready.and_then(|()| make_special(self.directories.for_change()?, name, stat.mode, stat.rdev));
         match made {
             Ok(()) => self.directories.note_made(path, name),
-            Err(Errno::EEXIST) => {}
+            Err(Errno::EEXIST) if stays(item) => {}
             Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&item.output, errno)),
             Err(errno) => return self.fail(texts::cannot_make_node(&item.output, errno)),
         }
@@ -367,6 +375,11 @@ impl Creator<'_, '_> {
     fn no_data<T>(&mut self, item: &RestoreItem, why: &NoData) -> Step<T> {
         self.refuse(&texts::no_data(&item.output, why))
     }
+}
+
+/// Whether what exists under the name is not replaced: the record is for it.
+const fn stays(item: &RestoreItem) -> bool {
+    item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo))
 }
 
 /// The part of `shown` that corresponds to the first `end` bytes of `path`: messages show names as

@@ -3,7 +3,7 @@
 use fd_plugins::{RestoreFile, Value, Variable};
 use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream};
 
-use crate::names::{OutputName, OutputNames};
+use crate::names::{OutputName, OutputNames, Undecided};
 use crate::plan::RestorePlan;
 use crate::plugins::{PluginAccess, told_of};
 use crate::tree::{MakeDirectory, OutputPath, PathError};
@@ -44,19 +44,25 @@ pub(crate) struct RestoreItem {
 }
 
 impl RestoreItem {
-    pub(crate) fn new(record: &AttributesRecord<'_>, stream: Stream, is_of_plugin: bool, plan: &RestorePlan) -> Self {
+    /// What a record means. An error: under which name it is restored could not be decided.
+    pub(crate) fn new(
+        record: &AttributesRecord<'_>,
+        stream: Stream,
+        is_of_plugin: bool,
+        plan: &RestorePlan,
+    ) -> Result<Self, Undecided> {
         let stat = record.lstat.stat;
         let file_type = record.file_type();
-        let output = plan.output.output(record.name, stat.mtime);
+        let output = plan.output.output(record.name, stat.mtime)?;
         let link = match file_type {
-            Some(file_type) => plan.output.link_target(file_type, record.link, plan.prelinks, stat.mtime),
+            Some(file_type) => plan.output.link_target(file_type, record.link, plan.prelinks, stat.mtime)?,
             None => OutputName { text: Vec::new(), given: 0 },
         };
         let leads_out = matches!(plan.output, OutputNames::Regex(_))
             && file_type == Some(FileType::HardLink)
             && output.text != record.name
             && link.text == record.link;
-        Self {
+        Ok(Self {
             leads_out,
             is_of_plugin,
             file_type,
@@ -69,7 +75,7 @@ impl RestoreItem {
             data_stream: record.lstat.data_stream,
             delta_seq: record.delta_seq,
             is_update: stream.kind() == Stream::ATTRIBUTES_UPDATE,
-        }
+        })
     }
 
     /// What a plugin is told of it.
@@ -132,8 +138,9 @@ impl RestoreItem {
     }
 
     /// How the directories on its way are made: it is one itself, or they are the parents of an
-    /// object (reference 05 §6.4).
+    /// object (reference 05 §6.4). Its mode is theirs, too, without what makes sense for a file or
+    /// a link only: others may not write there.
     pub(crate) const fn directories(&self, is_one: bool) -> MakeDirectory {
-        MakeDirectory { uid: self.stat.uid, gid: self.stat.gid, mode: self.stat.mode | 0o300, keep: !is_one }
+        MakeDirectory { uid: self.stat.uid, gid: self.stat.gid, mode: self.stat.mode & !0o7022 | 0o300, keep: !is_one }
     }
 }

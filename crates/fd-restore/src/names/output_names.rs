@@ -3,7 +3,7 @@
 
 use fd_records::FileType;
 
-use crate::names::RegexWhere;
+use crate::names::{RegexWhere, Undecided};
 
 /// Where everything goes.
 #[derive(Debug)]
@@ -32,24 +32,30 @@ impl OutputNames {
     }
 
     /// The name for a file that was saved as `name`; `modified` is its recorded mtime.
-    pub(crate) fn output(&self, name: &[u8], modified: i64) -> OutputName {
-        match self {
+    pub(crate) fn output(&self, name: &[u8], modified: i64) -> Result<OutputName, Undecided> {
+        Ok(match self {
             Self::Original => OutputName { text: name.to_vec(), given: 0 },
             Self::Where(directory) => below(directory, name),
-            Self::Regex(expressions) => OutputName { text: expressions.apply(name, modified), given: 0 },
-        }
+            Self::Regex(expressions) => OutputName { text: expressions.apply(name, modified)?, given: 0 },
+        })
     }
 
     /// The target of a link that was saved with the target `link`. Hard links always follow their
     /// first name; symbolic ones keep their target but for `prelinks`.
-    pub(crate) fn link_target(&self, file_type: FileType, link: &[u8], prelinks: bool, modified: i64) -> OutputName {
+    pub(crate) fn link_target(
+        &self,
+        file_type: FileType,
+        link: &[u8],
+        prelinks: bool,
+        modified: i64,
+    ) -> Result<OutputName, Undecided> {
         let is_first_name = file_type == FileType::HardLink;
         let is_changed = is_first_name || (prelinks && file_type == FileType::Symlink);
-        match self {
+        Ok(match self {
             Self::Where(directory) if is_changed && (is_first_name || link.starts_with(b"/")) => below(directory, link),
-            Self::Regex(expressions) if is_changed => OutputName { text: expressions.apply(link, modified), given: 0 },
+            Self::Regex(expressions) if is_changed => OutputName { text: expressions.apply(link, modified)?, given: 0 },
             _ => OutputName { text: link.to_vec(), given: 0 },
-        }
+        })
     }
 }
 
@@ -68,12 +74,12 @@ mod tests {
 
     fn output(directory: &str, name: &str) -> String {
         let names = OutputNames::below(directory.as_bytes().to_vec());
-        String::from_utf8(names.output(name.as_bytes(), 0).text).unwrap()
+        String::from_utf8(names.output(name.as_bytes(), 0).unwrap().text).unwrap()
     }
 
     fn target(directory: &str, file_type: FileType, link: &str, prelinks: bool) -> String {
         let names = OutputNames::below(directory.as_bytes().to_vec());
-        String::from_utf8(names.link_target(file_type, link.as_bytes(), prelinks, 0).text).unwrap()
+        String::from_utf8(names.link_target(file_type, link.as_bytes(), prelinks, 0).unwrap().text).unwrap()
     }
 
     #[test]

@@ -11,12 +11,21 @@ const SEPARATORS: &[u8] = b"!:;|,&%=~/<#";
 /// A compiled regular expression, asked about one name after the other.
 pub trait NameRegex: std::fmt::Debug + Send + Sync {
     /// The first match and its groups.
-    fn captures(&self, name: &[u8]) -> Option<Captures>;
+    ///
+    /// # Errors
+    ///
+    /// If that can't be decided: the file must not be restored under the name that it has so far.
+    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided>;
 }
 
+/// Whether an expression matches a name could not be decided, which has been reported.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("whether an expression matches a name could not be decided")]
+pub struct Undecided;
+
 impl NameRegex for PosixRegex {
-    fn captures(&self, name: &[u8]) -> Option<Captures> {
-        Self::captures(self, name).ok().flatten()
+    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided> {
+        Self::captures(self, name).map_err(|_error| Undecided)
     }
 }
 
@@ -64,14 +73,16 @@ impl RegexWhere {
     }
 
     /// The name that a file saved as `name` gets; `modified` is its recorded mtime.
-    pub(crate) fn apply(&self, name: &[u8], modified: i64) -> Vec<u8> {
+    pub(crate) fn apply(&self, name: &[u8], modified: i64) -> Result<Vec<u8>, Undecided> {
         let mut current = name.to_vec();
         for expression in &self.expressions {
-            if let Some(changed) = expression.apply(&current, modified) {
+            if let Some(groups) = expression.regex.captures(&current)?
+                && let Some(changed) = expression.replace(&groups, &current, modified)
+            {
                 current = changed;
             }
         }
-        current
+        Ok(current)
     }
 }
 
@@ -99,9 +110,8 @@ impl Expression {
         Some((Self { regex, replacement: pieces(&replacement) }, rest))
     }
 
-    /// The name with the first match replaced; `None` if nothing matches.
-    fn apply(&self, name: &[u8], modified: i64) -> Option<Vec<u8>> {
-        let groups = self.regex.captures(name)?;
+    /// The name with this match replaced.
+    fn replace(&self, groups: &Captures, name: &[u8], modified: i64) -> Option<Vec<u8>> {
         let whole = groups.first()?.clone()?;
         let mut changed = name.get(..whole.start)?.to_vec();
         for piece in &self.replacement {

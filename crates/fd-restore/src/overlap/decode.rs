@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fd_records::{AttributesRecord, FileType, RecordHeader, Stream, StreamClass};
+use fd_records::{AttributesRecord, FileType, MetadataKind, RecordHeader, Stream, StreamClass};
 
 use crate::file::{Object, Place, Plan, RestoreItem};
 use crate::plan::RestorePlan;
@@ -98,7 +98,8 @@ pub(super) struct Decoded {
     pub(super) item: RestoreItem,
     pub(super) data: FileData,
     pub(super) size: Size,
-    pub(super) has_metadata: bool,
+    /// Its metadata: an ACL, if there is one.
+    pub(super) behind: Option<MetadataKind>,
 }
 
 impl Decoded {
@@ -117,7 +118,7 @@ impl Decoded {
             Kind::Directory => (LITTLE_PATIENCE, 0),
         };
         let size = Size { decoded, rest: 1 - decoded, bytes: record.len() + RECORD };
-        let mut object = Self { kind, header, item, data: FileData::default(), size, has_metadata: false };
+        let mut object = Self { kind, header, item, data: FileData::default(), size, behind: None };
         loop {
             let before = object.size.decoded + object.size.rest;
             let Some((header, record)) = records.look(before, patience) else {
@@ -127,9 +128,11 @@ impl Decoded {
                 (StreamClass::Attributes | StreamClass::AttributesUpdate, _) => return Some(object),
                 _ if !header.is_of_file_of(&object.header) => return None,
                 (StreamClass::Data(_), Kind::NewFile(_)) => object.add_data(header.stream, record, unpacker)?,
-                (StreamClass::Metadata(_), _) => {
+                (StreamClass::Metadata(kind), _) => {
                     object.size.rest += 1;
-                    object.has_metadata |= !record.is_empty();
+                    if !record.is_empty() && object.behind != Some(MetadataKind::Acl) {
+                        object.behind = Some(kind);
+                    }
                 }
                 (StreamClass::Digest(_), Kind::NewFile(_)) => object.size.rest += 1,
                 _ => return None,
@@ -158,7 +161,7 @@ fn item_of(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<Re
     }
     let parsed = AttributesRecord::parse(record).ok()?;
     let is_restorable = parsed.lstat.data_stream.is_restorable_data();
-    is_restorable.then(|| RestoreItem::new(&parsed, header.stream, false, plan))
+    if is_restorable { RestoreItem::new(&parsed, header.stream, false, plan).ok() } else { None }
 }
 
 /// Whether an object can belong to a run.

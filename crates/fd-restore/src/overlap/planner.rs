@@ -82,7 +82,7 @@ impl<'d> Planner<'d> {
 
     /// Adds an object, whose records are taken. `None`: the run ends before it.
     pub(super) fn add(&mut self, decoded: Decoded, records: &mut Lookahead<'_>) -> Option<()> {
-        let Decoded { kind, header, item, data, size, has_metadata } = decoded;
+        let Decoded { kind, header, item, data, size, behind } = decoded;
         let parent = match kind {
             Kind::NewFile(parent) => parent,
             Kind::Directory => return self.leave(item.path.as_ref().ok()?, size, records),
@@ -94,14 +94,14 @@ impl<'d> Planner<'d> {
         let (directory, rank) = self.enter(&parent, &item)?;
         self.taken.insert(path.as_bytes().to_vec());
         self.bytes = self.bytes.saturating_add(size.bytes).saturating_add(data.all().len());
-        self.open += usize::from(has_metadata);
+        self.open += usize::from(behind.is_some());
         let data = Arc::new(data);
         self.tasks.push(Task {
             directory: Arc::clone(&directory),
             name: item.last_name()?.to_vec(),
             data: Arc::clone(&data),
             stat: item.stat,
-            stays_open: has_metadata,
+            behind,
             rank,
         });
         let rest = records.take(size.decoded + size.rest).skip(size.decoded).collect();

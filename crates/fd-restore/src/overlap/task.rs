@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::Arc;
 
 use fd_metadata::UsualOwner;
-use fd_records::Stat;
+use fd_records::{MetadataKind, Stat};
 use nix::errno::Errno;
 
 use super::decode::FileData;
@@ -20,8 +20,8 @@ pub(crate) struct Task {
     pub(crate) name: Vec<u8>,
     pub(crate) data: Arc<FileData>,
     pub(crate) stat: Stat,
-    /// Whether it has metadata, for which it stays open.
-    pub(crate) stays_open: bool,
+    /// The metadata for which it stays open.
+    pub(crate) behind: Option<MetadataKind>,
     /// How many files of the run come before it in its directory. A kernel makes one file at a time
     /// in a directory, so files of different ones are made together.
     pub(crate) rank: usize,
@@ -49,11 +49,11 @@ impl Answer {
 }
 
 impl Task {
-    /// Makes the file, writes it, and sets its attributes.
+    /// Makes the file, writes it, and sets its attributes, as [`OutputFile::fill`].
     pub(crate) fn carry_out(&self, usual: &mut UsualOwner) -> Answer {
         match OutputFile::make(self.directory.as_fd(), &self.name, false, true) {
             Ok(file) => {
-                let filled = file.fill(self.data.all(), &self.stat, usual, self.stays_open);
+                let filled = file.fill(self.data.all(), &self.stat, usual, self.behind);
                 Answer::Made(filled.map_or_else(Taker::File, Taker::Finished))
             }
             Err(errno) => Answer::NotMade(errno),

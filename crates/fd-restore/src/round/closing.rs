@@ -33,6 +33,16 @@ impl Round<'_> {
         self.current = Some(current);
     }
 
+    /// The records end too early: the ACLs of a directory that was there may be missing, so it
+    /// keeps those that it has.
+    pub(super) fn keep_acls(&mut self) {
+        if let Some(current) = &mut self.current
+            && matches!(current.made, Made::Existing(_))
+        {
+            current.made = Made::Object;
+        }
+    }
+
     /// Ends an object whose data has come.
     fn close_open(&mut self, current: &mut Current, Open { mut to, digest }: Open) {
         let signature = self.state.encryption.take_known_signature();
@@ -59,7 +69,8 @@ impl Round<'_> {
         }
     }
 
-    /// Whether there may be more data of the current file than has come.
+    /// Whether there may be more of the current file than has come: data, or its ACL, where the job
+    /// has brought any.
     pub(super) fn is_torn(&mut self) -> bool {
         let Some((item, Open { to, digest })) = self.current.as_mut().and_then(Current::open) else { return false };
         if digest.has_come() {
@@ -68,6 +79,7 @@ impl Round<'_> {
         match to {
             // How long a patch is, nothing tells.
             Taker::File(file) if !file.is_new() => item.is_patch(),
+            Taker::File(_) if self.state.has_acls => true,
             Taker::File(_) | Taker::Finished(_) => item.is_patch() || to.length() != Some(item.stat.size),
             Taker::Plugin { .. } => true,
         }
@@ -160,7 +172,9 @@ impl Round<'_> {
             plugin.close(report);
         }
         match to {
-            Taker::Finished(file) => attributes::tell_of_file(report, item, file.failures),
+            Taker::Finished(file) => {
+                attributes::tell_of_file(report, item, file.set_attributes(&item.stat, usual));
+            }
             Taker::File(file) if by_core => {
                 attributes::tell_of_file(report, item, file.set_attributes(&item.stat, usual));
             }

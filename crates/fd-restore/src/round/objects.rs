@@ -38,7 +38,8 @@ impl Round<'_> {
             }
             return;
         }
-        let item = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan);
+        // The job has failed already where that can't be decided: nothing more is made.
+        let Ok(item) = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan) else { return };
         self.announce(&item);
         if self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();

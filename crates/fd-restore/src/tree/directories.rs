@@ -39,6 +39,8 @@ pub(crate) struct OpenDirectory {
     last_link: Option<usize>,
     /// The directory above or at it that links must not lead out of.
     floor: Option<Floor>,
+    /// What it gets when the job leaves it, unless its own record has come by then.
+    usual: Option<MakeDirectory>,
     /// Whether its status was read since its record was applied, so that `times` is right.
     modified: bool,
     /// Whether only this process can change the names in it, once that was examined.
@@ -55,8 +57,20 @@ impl OpenDirectory {
         let link = through_link.then_some(end);
         let first_link = before.and_then(|dir| dir.first_link).or(link);
         let last_link = link.or(before.and_then(|dir| dir.last_link));
-        // The times of a new directory need not be kept.
-        Self { end, handle, readable, made, first_link, last_link, floor, modified: made, guarded: None, times: None }
+        Self {
+            end,
+            handle,
+            readable,
+            made,
+            first_link,
+            last_link,
+            floor,
+            usual: None,
+            // The times of a new directory need not be kept.
+            modified: made,
+            guarded: None,
+            times: None,
+        }
     }
 
     /// The handle.
@@ -72,10 +86,15 @@ impl OpenDirectory {
     /// Whether only this process can change the names in it.
     fn is_guarded(&mut self, rule: &LinkRule) -> bool {
         let handle = &self.handle;
-        *self.guarded.get_or_insert_with(|| fstat(handle).is_ok_and(|stat| rule.guards_its_names(&stat)))
+        *self.guarded.get_or_insert_with(|| fstat(handle).is_ok_and(|stat| rule.keeps_its_names(&stat)))
     }
 
-    fn give_times_back(&self) {
+    /// The job is done with it for now. Failures are silent, as in the reference (05 §8.4).
+    fn leave(&self) {
+        if let Some(MakeDirectory { uid, gid, mode, .. }) = self.usual {
+            let _owner = self.target().set_owner(uid, gid);
+            let _mode = self.target().set_mode(mode);
+        }
         if let Some((accessed, modified)) = self.times {
             // A failure is silent: the directory's record could set them, so this can too.
             let _times = self.target().set_exact_times(accessed, modified);
@@ -231,7 +250,9 @@ impl Directories {
                     if fresh {
                         let target = self.last()?.target();
                         target.drop_inherited_acls_of_directory().map_err(|errno| OpenError::System { end, errno })?;
-                        self.dress(end == path.as_bytes().len(), how);
+                        // The last one has a record, unless it is only the parent of a file.
+                        let is_last = end == path.as_bytes().len();
+                        self.last()?.usual = (is_last == how.keep).then_some(how);
                     }
                 }
                 // Another process was faster.
@@ -240,17 +261,6 @@ impl Directories {
             }
         }
         Ok(())
-    }
-
-    /// Gives a directory that was just made its owner and mode. That of the last one comes with its
-    /// record, unless it is only the parent of a file. Failures are silent, as in the reference
-    /// (05 §8.4).
-    fn dress(&self, is_last: bool, how: MakeDirectory) {
-        if is_last == how.keep {
-            let Some(target) = self.current() else { return };
-            let _owner = target.set_owner(how.uid, how.gid);
-            let _mode = target.set_mode(how.mode);
-        }
     }
 
     /// Opens the first `end` bytes of the path.
@@ -291,7 +301,7 @@ impl Directories {
     fn push(&mut self, path: &OutputPath, end: usize, reached: Reached, made: bool, floor: Option<Floor>) {
         if self.held.len() >= MOST_HANDLES {
             let gone = self.held.remove(MOST_HANDLES / 2);
-            gone.give_times_back();
+            gone.leave();
         }
         let before = self.held.last();
         let known = path.as_bytes().get(before.map_or(0, |dir| dir.end)..end).unwrap_or_default();
@@ -306,7 +316,7 @@ impl Directories {
 
     fn leave_last(&mut self) {
         if let Some(dir) = self.held.pop() {
-            dir.give_times_back();
+            dir.leave();
         }
     }
 
@@ -361,6 +371,7 @@ impl Directories {
     /// To be called after the record of the current directory was applied to it.
     pub(crate) fn note_record(&mut self) {
         let Some(dir) = self.held.last_mut() else { return };
+        dir.usual = None;
         dir.modified = false;
         dir.guarded = None;
         dir.times = None;

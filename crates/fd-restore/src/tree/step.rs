@@ -155,12 +155,16 @@ impl LinkRule {
         stat.st_uid == 0 || stat.st_uid == self.user
     }
 
-    /// Whether only this process's user and root can add and remove what belongs to them in this
-    /// directory.
-    pub(super) fn guards_its_names(&self, directory: &FileStat) -> bool {
-        let others_write = directory.st_mode & 0o022 != 0;
+    /// Whether only this process's user and root can change the names in this directory.
+    pub(super) fn keeps_its_names(&self, directory: &FileStat) -> bool {
+        self.is_ours(directory) && directory.st_mode & 0o022 == 0
+    }
+
+    /// Whether only they can change the names there of what belongs to them. In a sticky directory
+    /// others can change those of what the job gives away.
+    fn guards_its_names(&self, directory: &FileStat) -> bool {
         let sticky = directory.st_mode & 0o1000 != 0;
-        self.is_ours(directory) && (!others_write || sticky)
+        self.keeps_its_names(directory) || (self.is_ours(directory) && sticky)
     }
 }
 

@@ -67,7 +67,8 @@ pub fn data(
     // What was found is worth telling, also if the volume is not read to its end.
     let sent = verify.scan.packets().try_for_each(|packet| director.send(packet));
     let end = read?;
-    let missing = verify.tell_missing();
+    // What was not read is not missing on the volume.
+    let missing = !matches!(end, End::ConnectionLost(_)) && verify.tell_missing();
     if let Err(error) = sent {
         verify.report.now(MessageType::Fatal, &texts::events_not_sent(&error.0));
         return Err(VerifyError::Director(error));
@@ -127,7 +128,7 @@ struct Verify<'a, 'c> {
     file: Option<CurrentFile>,
     told: Told,
     differs: bool,
-    /// An attribute record could not be read.
+    /// An attribute record could not be read, or the records ended too early.
     damaged: bool,
     /// A plugin has saved the files that come.
     is_of_plugin: bool,
@@ -142,7 +143,13 @@ impl Verify<'_, '_> {
                 Ok(Next::Record(header, record)) => self.record(header.stream, record)?,
                 Ok(Next::End(end)) => {
                     self.end_scan()?;
-                    self.close();
+                    if let End::ConnectionLost(error) = &end {
+                        // The file whose records came last is not whole, and differs from nothing.
+                        self.report.now(MessageType::Error, &texts::connection_lost(error));
+                        self.damaged = true;
+                    } else {
+                        self.close();
+                    }
                     return Ok(end);
                 }
                 Err(error) => {

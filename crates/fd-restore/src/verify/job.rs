@@ -30,7 +30,8 @@ pub struct VerifyOutcome {
     pub differs: bool,
     /// Whether files of the catalog are missing on the volume: the job ends with status `E`.
     pub missing: bool,
-    /// Whether attribute records could not be read, so that their files are unknown: status `E`.
+    /// Whether attribute records could not be read, or the records ended too early, so that files
+    /// are unknown: status `E`.
     pub damaged: bool,
     /// Messages to deliver before any other of the job.
     pub queued: Vec<QueuedMessage>,

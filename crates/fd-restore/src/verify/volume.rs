@@ -6,7 +6,7 @@ use fd_records::{AttributesRecord, FileType, Stream, StreamClass, VerifyAttribut
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
 use crate::report::Report;
-use crate::stream::{Next, next_record};
+use crate::stream::{End, Next, next_record};
 use crate::texts;
 
 /// The verify options that the stock daemon sends with any FileSet.
@@ -38,6 +38,10 @@ pub fn volume(
                 }
             }
             Ok(Next::End(end)) => {
+                if let End::ConnectionLost(error) = &end {
+                    verify.report.now(MessageType::Error, &texts::connection_lost(error));
+                    verify.damaged = true;
+                }
                 let Verify { damaged, report, .. } = verify;
                 return Ok(VerifyOutcome { end, differs: false, missing: false, damaged, queued: report.into_queue() });
             }

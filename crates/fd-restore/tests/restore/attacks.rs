@@ -513,10 +513,14 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
     if !is_root() {
         return skip::test("needs root");
     }
-    for is_swapped in [false, true] {
+    // In a sticky directory of root's, too, alice can give her own file's name to another one.
+    let sticky = (0, 0o041_777);
+    for (is_swapped, (uid, mode)) in
+        [false, true].into_iter().flat_map(|is_swapped| [(12345, 0o040_755), sticky].map(|home| (is_swapped, home)))
+    {
         let place = Place::new();
         let mut home = Saved::directory("/home/");
-        home.stat.uid = 12345;
+        (home.stat.uid, home.stat.mode) = (uid, mode);
         place.job().run(Volume::new().put(&home)).assert_quiet();
         let mut update = Saved::file("/home/f");
         (update.stream, update.stat.uid) = (Stream::ATTRIBUTES_UPDATE, 12345);

@@ -7,7 +7,7 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 
-use crate::volume::{MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old, my_ids};
 
 /// The mode that a new directory gets from the system.
 fn plain_mode(place: &Place) -> u32 {
@@ -34,25 +34,49 @@ fn parents_of_a_file_are_made() {
 }
 
 #[test]
-fn new_parents_of_other_objects_get_their_owner_and_mode() {
+fn new_parents_of_other_objects_get_their_owner_and_mode_but_others_cannot_write_there() {
     let place = Place::new();
     let mut setuid = Saved::file("/s/f");
-    setuid.stat.mode = 0o104_755;
+    setuid.stat.mode = 0o104_750;
+    let mut shared = Saved::file("/g/f");
+    shared.stat.mode = 0o102_664;
     let mut volume = Volume::new();
-    volume.put(&setuid).symlink("/l/l", "x");
+    volume.put(&setuid).put(&shared).symlink("/l/l", "x");
     place.job().run(&volume).assert_quiet();
-    assert_eq!(place.mode("s") & 0o7777, 0o4755);
-    assert_eq!(place.mode("l") & 0o7777, 0o777);
+    assert_eq!(["s", "g", "l"].map(|name| place.mode(name) & 0o7777), [0o750, 0o744, 0o755]);
+}
+
+/// Who owns a directory while it is filled can put names and ACLs there that stay.
+#[test]
+fn a_new_parent_belongs_to_the_job_until_it_is_left() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    let mut mail = Saved::file("/mail/alice");
+    (mail.stat.uid, mail.stat.mode) = (12345, 0o100_600);
+    let new = |place: &Place| Frame::Owned(place.path("mail"), (0, 0o755));
+    let mut volume = Volume::new();
+    volume.put(&mail).frames.push(new(&place));
+    volume.symlink("/mail/link", "x").frames.push(new(&place));
+    volume.directory("/mail/");
+    place.job().run(&volume).assert_quiet();
+    assert_eq!((place.stat("mail").uid(), place.mode("mail")), (my_ids().0, 0o040_750), "its record");
+    let place = Place::new();
+    let mut alone = Volume::new();
+    alone.put(&mail).frames.push(new(&place));
+    place.job().run(&alone).assert_quiet();
+    assert_eq!((place.stat("mail").uid(), place.mode("mail")), (12345, 0o040_700), "no record");
 }
 
 #[test]
 fn new_parents_of_a_directory_get_its_owner_and_mode() {
     let place = Place::new();
     let mut saved = Saved::directory("/data/emptydir/");
-    saved.stat.mode = 0o041_777;
+    saved.stat.mode = 0o041_770;
     job_below(&place.text("w")).run(Volume::new().put(&saved)).assert_quiet();
-    for name in ["w", "w/data", "w/data/emptydir"] {
-        assert_eq!(place.mode(name), 0o041_777, "{name}");
+    for (name, mode) in [("w", 0o040_750), ("w/data", 0o040_750), ("w/data/emptydir", 0o041_770)] {
+        assert_eq!(place.mode(name), mode, "{name}");
     }
     assert_eq!(place.stat("w/data/emptydir").mtime(), MTIME);
 }

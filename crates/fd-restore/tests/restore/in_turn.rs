@@ -78,7 +78,7 @@ impl fd_restore::RecordSource for Swapping<'_> {
         }
         Ok(self.frames.next().map(|frame| match frame {
             Frame::Data(data) => data.as_slice(),
-            Frame::Lost | Frame::Cancel | Frame::Rename(..) => b"",
+            _ => b"",
         }))
     }
 }

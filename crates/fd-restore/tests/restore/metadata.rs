@@ -9,7 +9,7 @@ use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
 use fd_records::{FileType, Replace, Stream};
 use nix::fcntl::OFlag;
 
-use crate::volume::{Place, Saved, Volume, is_root};
+use crate::volume::{Frame, Place, Saved, Volume, is_root};
 
 const ACCESS: &[u8] = b"user::rw-\nuser:12345:rw-\ngroup::r--\nmask::rw-\nother::r--\n\0";
 const DEFAULT: &[u8] = b"user::rwx\nuser:12345:rwx\ngroup::r-x\nmask::rwx\nother::r-x\n\0";
@@ -265,6 +265,35 @@ fn what_has_no_acl_on_the_volume_has_none_after_the_restore() {
 }
 
 /// A directory that was there is one more object of the job, as far as the volume has ACLs.
+/// Its ACLs may be what has not come.
+#[test]
+fn a_directory_and_a_file_at_which_the_records_end_too_early_lose_no_acl() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    for end in [Frame::Cancel, Frame::Lost] {
+        let mut before = Volume::new();
+        before.directory("/d/").record(Stream::LINUX_ACCESS_ACL, DEFAULT).record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+        place.job().run(&before).assert_quiet();
+        let mut volume = Volume::new();
+        volume.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+        let mut of_file = volume.clone();
+        volume.directory("/d/").frames.push(end.clone());
+        place.job().run(&volume);
+        let found = metadata(&place, "d");
+        assert!(!found.access_acl.is_empty() && !found.default_acl.is_empty(), "{end:?}");
+        // Whole as far as its length tells.
+        of_file.file("/d/g", b"data").frames.push(end.clone());
+        let finished = place.job().run(&of_file);
+        // Of a canceled job it may not be made at all.
+        if place.exists("d/g") {
+            assert_eq!(place.mode("d/g") & 0o7777, 0o1600, "{end:?}: {:?}", finished.messages);
+            fs::remove_file(place.path("d/g")).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_directory_that_is_restored_over_one_has_the_acls_of_the_volume_only() {
     let place = Place::new();

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use fd_messages::MessageType;
+use fd_os::regex::Captures;
 use fd_records::{FileType, Replace, Stream};
+use fd_restore::{NameRegex, OutputNames, RegexWhere, Undecided};
 
 use crate::volume::{MTIME, Place, Saved, Volume, let_it_be_old};
 
@@ -250,4 +252,27 @@ fn what_the_job_has_made_gets_its_patches_and_updates_in_every_mode() {
             assert_eq!((place.read("g"), place.mode("g")), (b"SAVEd".to_vec(), 0o100_600), "{mode:?}");
         }
     }
+}
+
+/// Nothing is known of the place that an expression would have given the file, so what stands under
+/// its saved name is not touched.
+#[test]
+fn a_name_that_cannot_be_decided_is_restored_nowhere() {
+    #[derive(Debug)]
+    struct Stuck;
+    impl NameRegex for Stuck {
+        fn captures(&self, _name: &[u8]) -> Result<Option<Captures>, Undecided> {
+            Err(Undecided)
+        }
+    }
+    let place = Place::new();
+    fs::write(place.path("f"), "the live file").unwrap();
+    let mut volume = Volume::new();
+    volume.file(&place.text("f"), b"saved").file(&place.text("g"), b"saved").directory(&place.text("d/"));
+    let mut job = place.job();
+    let expressions = RegexWhere::parse_with(b"!^!/elsewhere!", &mut |_, _| Some(Box::new(Stuck)));
+    job.plan.output = OutputNames::Regex(expressions.unwrap());
+    job.run(&volume);
+    assert_eq!(place.read("f"), b"the live file");
+    assert!(!place.exists("g") && !place.exists("d"));
 }

@@ -299,3 +299,29 @@ fn a_verify_without_a_digest_in_the_file_set_warns() {
     let text = "Checksum verification required in Verify FileSet option, but no Signature found in the FileSet\n";
     assert_eq!(verified.findings(), [(MessageType::Warning, text)]);
 }
+
+/// What was not read is neither good nor missing, and the file at which it broke off is not wrong.
+#[test]
+fn a_verify_whose_records_end_too_early_says_so_and_fails() {
+    struct Later;
+    impl CatalogList for Later {
+        fn find(&mut self, _name: &[u8]) -> Option<CatalogFile> {
+            None
+        }
+        fn missing(&mut self, tell: &mut dyn FnMut(&[u8])) {
+            tell(b"/later");
+        }
+    }
+    let mut image = Saved::file("/image");
+    image.stat.size = 1 << 30;
+    let mut volume = Volume::new();
+    volume.put(&image).record(Stream::FILE_DATA, b"the beginning").frames.push(Frame::Lost);
+    let lost = "The records ended before the end of the data. ERR=Connection reset by peer\n";
+    let files = verify_volume(&volume);
+    let data = verify_data(&volume, MD5, Some(&mut Later));
+    for verified in [files, data] {
+        assert_eq!(verified.findings(), [(MessageType::Error, lost)]);
+        let outcome = verified.outcome.unwrap();
+        assert!(outcome.damaged && !outcome.differs && !outcome.missing, "{outcome:?}");
+    }
+}

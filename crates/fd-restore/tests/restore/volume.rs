@@ -23,6 +23,9 @@ pub(crate) enum Frame {
     Cancel,
     /// Somebody renames a file while the next frame is awaited.
     Rename(PathBuf, PathBuf),
+    /// Something must have this owner and these permissions while the next frame is awaited, if it
+    /// is made by then.
+    Owned(PathBuf, (u32, u32)),
 }
 
 /// The records of a read session.
@@ -143,6 +146,12 @@ impl RecordSource for Reader<'_> {
             Some(Frame::Data(data)) => Ok(Some(data)),
             Some(Frame::Rename(from, to)) => {
                 fs::rename(from, to).unwrap();
+                self.next_frame()
+            }
+            Some(Frame::Owned(path, expected)) => {
+                if let Ok(found) = fs::symlink_metadata(path) {
+                    assert_eq!((found.uid(), found.mode() & 0o7777), *expected, "{}", path.display());
+                }
                 self.next_frame()
             }
             Some(Frame::Lost) => Err(SourceError("Connection reset by peer".to_owned())),

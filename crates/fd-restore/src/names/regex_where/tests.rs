@@ -4,7 +4,7 @@ use super::*;
 
 fn apply(expressions: &str, name: &str) -> String {
     let parsed = RegexWhere::parse(expressions.as_bytes()).unwrap();
-    String::from_utf8(parsed.apply(name.as_bytes(), 1_234_567_890)).unwrap()
+    String::from_utf8(parsed.apply(name.as_bytes(), 1_234_567_890).unwrap()).unwrap()
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn tasks(directory: &Arc<OwnedFd>, run: usize, count: usize) -> Vec<Task> {
         name: format!("{run}.{number}").into_bytes(),
         data: data(format!("data of {run}.{number}").as_bytes()),
         stat: Stat { mode: Stat::MODE_REGULAR | 0o640, ..Stat::default() },
-        stays_open: false,
+        behind: None,
         rank: number % 2,
     };
     (0..count).map(task).collect()
