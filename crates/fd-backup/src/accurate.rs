@@ -9,7 +9,7 @@ mod list;
 mod order;
 mod varint;
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, strip_path};
 use fd_os::lock::Mutex;
 use fd_plugins::AccurateAttributes;
 use fd_records::{AccurateEntry, FileType, Stat, digest_text};
@@ -53,6 +53,43 @@ struct State {
     list: List,
     /// Bytes of the files that need not be sent because a base job has them.
     space_saved: u64,
+    unknown: Unknown,
+}
+
+/// How many paths of this kind are remembered.
+const MOST_UNKNOWN: usize = 1000;
+
+/// What the walk could not examine: what lies there may be gone, or not.
+#[derive(Default)]
+struct Unknown {
+    paths: Vec<Vec<u8>>,
+    /// There are too many of them: nothing counts as gone.
+    is_everything: bool,
+    /// The most components that are stripped off a name.
+    most_stripped: u32,
+}
+
+impl Unknown {
+    fn add(&mut self, path: &[u8]) {
+        if self.paths.len() < MOST_UNKNOWN {
+            self.paths.push(path.to_vec());
+        } else {
+            self.is_everything = true;
+        }
+    }
+
+    /// Whether the file of this name in the list, where names are stripped, is or lies below one of
+    /// them.
+    fn has(&self, name: &[u8]) -> bool {
+        let is_at = |path: &[u8]| {
+            let top = path.strip_suffix(b"/").unwrap_or(path);
+            name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        let is_at_stripped = |path: &[u8]| {
+            (1..=self.most_stripped).any(|count| strip_path(path, count).is_some_and(|path| is_at(&path)))
+        };
+        self.is_everything || self.paths.iter().any(|path| is_at(path) || is_at_stripped(path))
+    }
 }
 
 impl std::fmt::Debug for AccurateList {
@@ -78,14 +115,16 @@ impl AccurateList {
                 all.union(criteria::fields(letters_of(level, include.top_level())))
             })
         };
-        let state = Mutex::new(State { list: List::new(fields), space_saved: 0 });
+        let most_stripped = fileset.includes().iter().map(|include| include.top_level().strip_path).max();
+        let unknown = Unknown { most_stripped: most_stripped.unwrap_or_default(), ..Unknown::default() };
+        let state = Mutex::new(State { list: List::new(fields), space_saved: 0, unknown });
         Self { level, announced, state, memory: None }
     }
 
     /// An empty list for a Verify job, which compares sizes and digests only.
     pub fn for_verify(announced: u64) -> Self {
         let level = AccurateLevel { full: false, rerun: false };
-        let state = Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0 });
+        let state = Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0, unknown: Unknown::default() });
         Self { level, announced, state, memory: None }
     }
 
@@ -137,6 +176,16 @@ impl AccurateList {
         let Ok(()) = named;
     }
 
+    /// This path, or what lies below it, could not be examined: it does not count as gone.
+    pub(crate) fn not_examined(&self, path: &[u8]) {
+        self.state.lock().unknown.add(path);
+    }
+
+    /// Whether so much could not be examined that nothing counts as gone.
+    pub(crate) fn is_all_unknown(&self) -> bool {
+        self.state.lock().unknown.is_everything
+    }
+
     /// A file of this name counts as seen. `false` if the list has none.
     pub(crate) fn mark_seen(&self, name: &[u8]) -> bool {
         let mut state = self.state.lock();
@@ -163,7 +212,13 @@ impl AccurateList {
     /// Compares an entry of the walk with the list (reference 04 §13.4).
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.state.lock();
-        let Some(id) = state.list.find(&candidate.key()) else { return Comparison::Changed { token: None } };
+        state.unknown.most_stripped = state.unknown.most_stripped.max(candidate.options.strip_path);
+        let found = state.list.find(&candidate.key()).or_else(|| {
+            // A hard link has its whole name if its first name can't be stripped.
+            let may_be_whole = candidate.stat.nlink > 1 && candidate.options.strip_path > 0;
+            if may_be_whole { state.list.find(candidate.path) } else { None }
+        });
+        let Some(id) = found else { return Comparison::Changed { token: None } };
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;
         let letters = letters_of(self.level, options);
@@ -287,7 +342,7 @@ impl AccurateList {
         for id in self.in_order(wanted) {
             // The list is free while others are asked: a plugin may ask it, and mark files.
             let Some(stat) = self.look(id, wanted, &mut path) else { continue };
-            if file_type == FileType::Deleted && exists(&path)? {
+            if file_type == FileType::Deleted && (self.state.lock().unknown.has(&path) || exists(&path)?) {
                 continue;
             }
             let stat = match file_type {

@@ -9,10 +9,10 @@ pub(crate) mod read_ahead;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
+use fd_os::threads;
 use fd_records::{FileType, Stat};
 use fd_walk::Entry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -270,34 +270,30 @@ fn file_len(file: &OwnedFd) -> Option<u64> {
 /// Opens a fifo once it is opened for writing.
 ///
 /// Only a blocking `open` notices that, so a thread of its own waits in one. When the time is up,
-/// the fifo is opened for writing here for a moment, which ends that wait.
+/// the fifo is opened for writing here for a moment, which ends that wait; if that is not
+/// permitted, the thread is left behind.
 fn open_fifo(entry: &Entry, fifo: &OwnedFd, open_limits: OpenLimits<'_>) -> Result<OwnedFd, Errno> {
     let deadline = Instant::now() + open_limits.fifo;
-    std::thread::scope(|scope| {
-        let (sender, opened) = mpsc::sync_channel(1);
-        let open = move || {
-            // The receiver may be gone: the time is up.
-            let _ = sender.send(retry_on_intr(|| entry.reopen(fifo, OFlags::RDONLY | OFlags::CLOEXEC)));
-        };
-        std::thread::Builder::new().name("fifo".to_owned()).spawn_scoped(scope, open).map_err(|error| errno(&error))?;
-        loop {
-            match opened.recv_timeout(POLL_INTERVAL) {
-                Ok(result) => {
-                    let file = result?;
-                    fcntl_setfl(&file, OFlags::NONBLOCK)?;
-                    return Ok(file);
-                }
-                Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Errno::IO),
-                Err(mpsc::RecvTimeoutError::Timeout) if !(open_limits.is_stopped)() && Instant::now() < deadline => {}
-                Err(mpsc::RecvTimeoutError::Timeout) => {
-                    // Stays open until the thread has left its `open`.
-                    let _ends_the_wait = entry.reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC)?;
-                    let _too_late = opened.recv();
-                    return Err(Errno::INTR);
-                }
+    let (same, held) = (entry.clone(), fifo.try_clone().map_err(|error| errno(&error))?);
+    let open = move || retry_on_intr(|| same.reopen(&held, OFlags::RDONLY | OFlags::CLOEXEC));
+    let waiting = threads::start("fifo", open).map_err(|error| errno(&error))?;
+    let mut ends_the_wait = None;
+    let opened = waiting.end(|| {
+        let is_in_time = !(open_limits.is_stopped)() && Instant::now() < deadline;
+        is_in_time
+            || ends_the_wait.is_none() && {
+                ends_the_wait = entry.reopen(fifo, OFlags::RDWR | OFlags::CLOEXEC).ok();
+                ends_the_wait.is_some()
             }
+    });
+    match opened {
+        Some(opened) if ends_the_wait.is_none() => {
+            let file = opened.unwrap_or(Err(Errno::IO))?;
+            fcntl_setfl(&file, OFlags::NONBLOCK)?;
+            Ok(file)
         }
-    })
+        _ => Err(Errno::INTR),
+    }
 }
 
 /// Whether the fifo can be read without blocking; waits a moment for that.

@@ -45,6 +45,11 @@ pub(crate) fn nothing_read(files: u64) -> Vec<u8> {
     format!("No file could be read: of {files} with data, no data is saved.\n").into_bytes()
 }
 
+/// So much could not be examined that it is not known what is gone.
+pub(crate) fn nothing_counts_as_deleted() -> Vec<u8> {
+    b"Too many files and directories could not be examined, so no file of earlier jobs counts as deleted.\n".to_vec()
+}
+
 /// A read error beyond the limit.
 pub(crate) fn too_many_errors(errors: u32) -> Vec<u8> {
     format!("Too many errors. JobErrors={errors}.\n").into_bytes()

@@ -191,11 +191,6 @@ impl Channel {
         self.link.cipher()
     }
 
-    /// Whether TERMINATE was received: sending fails from now on.
-    pub fn is_terminated(&self) -> bool {
-        self.health == Health::Terminated
-    }
-
     fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }

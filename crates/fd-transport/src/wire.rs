@@ -250,7 +250,7 @@ impl Wire {
 
     /// Waits until the limit lets the next byte through. Ends early when the connection is gone, so
     /// that the next call on the socket says so.
-    fn wait_for_bandwidth(&self) {
+    fn wait_for_bandwidth(&mut self) {
         loop {
             let wait = self.pacer.wait(Instant::now());
             if wait.is_zero() {

@@ -113,6 +113,11 @@ pub trait WalkHost {
         Comparison::ByTime
     }
 
+    /// This path, or what lies below it, could not be examined, though it may be there.
+    fn not_examined(&self, path: &[u8]) {
+        let _ = path;
+    }
+
     /// Whether [`Self::compare`] is [`Comparison::ByTime`] for all entries, so that it need not be
     /// asked about those that are old.
     fn compares_by_time(&self) -> bool {

@@ -221,6 +221,12 @@ impl WalkHost for Host<'_> {
         list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.job.plan.walk))
     }
 
+    fn not_examined(&self, path: &[u8]) {
+        if let Some(list) = &self.job.plan.accurate {
+            list.not_examined(path);
+        }
+    }
+
     fn compares_by_time(&self) -> bool {
         self.job.plan.accurate.is_none()
     }

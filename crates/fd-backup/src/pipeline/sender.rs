@@ -190,6 +190,9 @@ impl<'s> Sender<'s> {
 
     /// Sends the records after the last file of an accurate job.
     pub(crate) fn send_tail(&mut self, list: &AccurateList, job: &Job) -> Result<(), BackupError> {
+        if list.is_all_unknown() {
+            self.log.message(MessageType::Warning, &texts::nothing_counts_as_deleted());
+        }
         let mut tail = TailEncoder::new(self.plan.comm_compression);
         let mut names = NameCache::new();
         let (log, cancel) = (self.log, self.cancel);

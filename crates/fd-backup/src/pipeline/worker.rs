@@ -146,9 +146,14 @@ impl<'j> Worker<'j> {
         let offered = offer(&mut self.saver, &command, &mut entry, include, file_index);
         drop(at_work);
         match offered.map_err(|halt| self.give_up(&halt, &entry.path))? {
-            Offered::Saved(digest) => {
+            Offered::Saved(saved) => {
                 let file_index = i32::try_from(file_index).unwrap_or(i32::MAX);
-                self.job.resolve(&entry, LinkState::Saved { file_index, digest });
+                let state = match saved {
+                    Saved::Complete { digest } => LinkState::Saved { file_index, digest },
+                    // The next name may carry the data.
+                    Saved::NotOpened => LinkState::NotSaved,
+                };
+                self.job.resolve(&entry, state);
                 Ok(true)
             }
             Offered::Skipped => {

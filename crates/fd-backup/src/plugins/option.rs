@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use fd_messages::MessageType;
 use fd_plugins::{SavePacket, Status};
-use fd_records::{DigestValue, FileType};
+use fd_records::FileType;
 use fd_walk::Entry;
 
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
-use crate::file::save::Saver;
+use crate::file::save::{Saved, Saver};
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on};
 use crate::plugins::missing::{Named, named};
@@ -19,8 +19,8 @@ use crate::texts::{self, PluginPlace};
 
 /// What became of the file.
 pub(crate) enum Offered {
-    /// It was saved, with this digest.
-    Saved(Option<DigestValue>),
+    /// It has its records.
+    Saved(Saved),
     /// It is not saved.
     Skipped,
     /// The daemon is to save it.
@@ -110,9 +110,9 @@ pub(crate) fn offer(
         is_encrypted,
     };
     send_start(saver, &mut guest, command, packet.portable, file_index)?;
-    let digest = send_file(saver, &mut guest, &file)?;
+    let outcome = send_file(saver, &mut guest, &file)?;
     send_events(saver, &guest.host.file_events, file_index)?;
     send_end(saver, file_index)?;
     guest.check()?;
-    Ok(Offered::Saved(digest))
+    Ok(Offered::Saved(outcome))
 }

@@ -9,7 +9,7 @@ use fd_messages::MessageType;
 use fd_metadata::Failures;
 use fd_plugins::{FileEvent, Host, SavePacket};
 use fd_records::{
-    Attributes, Compression, DigestValue, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
+    Attributes, Compression, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
     PluginObjectRecord, RestoreObjectRecord, Stream,
 };
 use fd_walk::Entry;
@@ -123,13 +123,13 @@ pub(crate) fn send_file(
     saver: &mut Saver<'_>,
     guest: &mut Guest<'_, '_>,
     file: &PluginFile<'_>,
-) -> Result<Option<DigestValue>, Halt> {
+) -> Result<Saved, Halt> {
     let PluginFile { entry, packet, file_index, .. } = *file;
     saver.emitter.piece().tally.files += 1;
     saver.say_saved(entry);
     send_attributes(saver, file)?;
     if entry.file_type == FileType::Deleted || !send_plugin_metadata(saver, guest, file)? {
-        return Ok(None);
+        return Ok(Saved::Complete { digest: None });
     }
     if file.is_encrypted {
         if file.has(SavePacket::OFFSETS) {
@@ -142,7 +142,7 @@ pub(crate) fn send_file(
     let digests = Digests { record: saver.choose_digest(entry), signed, ..Digests::default() };
     saver.begin_digests(digests)?;
     if PluginFile::is_read(entry, packet, file.is_walked) && !send_data(saver, guest, file)? {
-        return Ok(None);
+        return Ok(Saved::NotOpened);
     }
     if file.is_walked {
         if entry.is_checked_for_changes() {
@@ -152,10 +152,7 @@ pub(crate) fn send_file(
     } else {
         send_xacl(saver, guest, file_index)?;
     }
-    match saver.send_digests(digests, None, file_index)? {
-        Saved::Complete { digest } => Ok(digest),
-        Saved::NotOpened => Ok(None),
-    }
+    saver.send_digests(digests, None, file_index)
 }
 
 /// Whether the data of a file is encrypted, in a job with encryption: also that of a directory or

@@ -97,6 +97,51 @@ fn saved(bed: &Bed, outcome: &Outcome) -> Vec<(String, u16)> {
 }
 
 #[test]
+fn a_hard_link_whose_name_was_not_stripped_is_found() {
+    let mut accurate = Accurate::new("MP1:", CHANGES, 4);
+    accurate.bed.file("d/first", HELLO);
+    fs::hard_link(accurate.bed.path("d/first"), accurate.bed.path("d/link")).unwrap();
+    let (root, stat) = (accurate.bed.name(""), stat_of(&accurate.bed.path("d/link")));
+    let top = format!("/{}", root.trim_start_matches('/').split('/').next().unwrap());
+    for (name, stripped) in [("d/first", true), ("d/link", false)] {
+        let name = accurate.bed.name(name);
+        let name = if stripped { name.replacen(&top, "", 1) } else { name };
+        accurate.list.add(&listed(&name, stat, "", 0));
+    }
+    let (_bed, outcome) = accurate.run();
+    let records = outcome.records();
+    let mut attributes = records.iter().filter(|record| record.stream == 1);
+    assert!(attributes.all(|record| record.name().ends_with('/')), "only directories, which are not in the list");
+}
+
+#[test]
+fn what_could_not_be_examined_does_not_count_as_deleted() {
+    for (stripped, hidden) in [("", "d/hidden"), ("", "d/hidden/"), ("P1:", "d/hidden")] {
+        let mut accurate = Accurate::new(&format!("M{stripped}"), CHANGES, 4);
+        accurate.bed.file("d/same", HELLO);
+        let stat = stat_of(&accurate.bed.path("d/same"));
+        let root = accurate.bed.name("");
+        let top = root.trim_start_matches('/').split('/').next().unwrap().to_owned();
+        for name in ["d/hidden/", "d/hidden/a", "d/hidden/b/c", "d/hidden.not", "d/gone"] {
+            let name = accurate.bed.name(name);
+            let name = if stripped.is_empty() { name } else { name.replacen(&format!("/{top}"), "", 1) };
+            accurate.list.add(&listed(&name, stat, "", 0));
+        }
+        accurate.list.not_examined(accurate.bed.name(hidden).as_bytes());
+        accurate.list.complete();
+        let mut gone = Vec::new();
+        accurate.list.unseen(|name| gone.push(String::from_utf8(name.to_vec()).unwrap()));
+        gone.sort();
+        assert!(gone.len() == 2 && gone[0].ends_with("d/gone") && gone[1].ends_with("d/hidden.not"), "{gone:?}");
+        for number in 0..2000 {
+            accurate.list.not_examined(format!("/elsewhere/{number}").as_bytes());
+        }
+        accurate.list.unseen(|name| panic!("{} is gone", name.escape_ascii()));
+        assert!(accurate.list.is_all_unknown());
+    }
+}
+
+#[test]
 fn an_accurate_job_sends_changes_and_names_deleted_files() {
     let mut accurate = Accurate::new("M", CHANGES, 4);
     for name in ["d/same", "d/grown", "d/new"] {

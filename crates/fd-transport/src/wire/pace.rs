@@ -39,6 +39,8 @@ pub(crate) struct Pacer {
     limit: Bandwidth,
     /// When everything so far is paid for.
     free_at: Option<Instant>,
+    /// The limit for which that was computed.
+    rate: u64,
 }
 
 impl Pacer {
@@ -58,11 +60,19 @@ impl Pacer {
     }
 
     /// How long the next byte has to wait.
-    pub(crate) fn wait(&self, now: Instant) -> Duration {
-        match (self.limit.get(), self.free_at) {
-            (0, _) | (_, None) => Duration::ZERO,
-            (_, Some(free_at)) => free_at.saturating_duration_since(now),
+    pub(crate) fn wait(&mut self, now: Instant) -> Duration {
+        let (limit, Some(free_at)) = (self.limit.get(), self.free_at) else { return Duration::ZERO };
+        if limit == 0 {
+            return Duration::ZERO;
         }
+        let mut rest = free_at.saturating_duration_since(now);
+        if limit != self.rate {
+            // It was changed: what is owed are bytes, not time.
+            let nanos = rest.as_nanos().saturating_mul(u128::from(self.rate)) / u128::from(limit);
+            rest = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+            (self.free_at, self.rate) = (now.checked_add(rest), limit);
+        }
+        rest
     }
 
     /// Notes that `n` bytes moved.
@@ -75,6 +85,9 @@ impl Pacer {
         let nanos = u128::try_from(n).unwrap_or_default() * 1_000_000_000 / u128::from(limit);
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         let earliest = now.checked_sub(BURST).unwrap_or(now);
+        // In the time of this limit.
+        let _rest = self.wait(now);
+        self.rate = limit;
         let from = self.free_at.map_or(earliest, |free_at| free_at.max(earliest));
         self.free_at = Some(from.checked_add(cost).unwrap_or(from));
     }
@@ -114,6 +127,21 @@ mod tests {
         pacer.moved(start + Duration::from_secs(3600), 1000);
         let wait = pacer.wait(start + Duration::from_secs(3600));
         assert_eq!(wait + BURST, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn another_limit_holds_for_data_that_waits_already() {
+        let limit = Bandwidth::new(1000);
+        let mut pacer = Pacer::default();
+        pacer.set_limit(limit.clone());
+        let start = Instant::now();
+        pacer.moved(start, 100_100);
+        assert_eq!(pacer.wait(start), Duration::from_secs(100));
+        limit.set(10_000);
+        assert_eq!(pacer.wait(start), Duration::from_secs(10));
+        assert_eq!(pacer.wait(start + Duration::from_secs(4)), Duration::from_secs(6));
+        limit.set(1000);
+        assert_eq!(pacer.wait(start + Duration::from_secs(4)), Duration::from_secs(60));
     }
 
     #[test]

@@ -78,6 +78,9 @@ impl Report<'_> {
 
     /// An error, without counting an entry.
     pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), WalkEnd> {
+        if !matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+            self.host.not_examined(path);
+        }
         let purpose = self.purpose;
         if matches!(purpose, Purpose::Estimate { .. }) {
             return Ok(());

@@ -86,6 +86,9 @@ fn what_nobody_finds() {
         ]
     );
     assert_eq!(host.examined.get(), 4);
+    let unknown = host.not_examined.borrow();
+    let ends: Vec<_> = unknown.iter().filter_map(|path| path.rsplit(|byte| *byte == b'/').next()).collect();
+    assert_eq!(ends, [&b"f"[..], b"noopen"]);
 }
 
 #[test]

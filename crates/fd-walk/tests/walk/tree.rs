@@ -43,6 +43,8 @@ pub(crate) struct Host {
     pub(crate) unchanged: Option<&'static str>,
     /// Each compared key, and whether the FileSet accepts it.
     pub(crate) compared: RefCell<Vec<(Vec<u8>, bool)>>,
+    /// What could not be examined.
+    pub(crate) not_examined: RefCell<Vec<Vec<u8>>>,
 }
 
 impl WalkHost for Host {
@@ -52,6 +54,10 @@ impl WalkHost for Host {
 
     fn examined(&self, _path: &[u8]) {
         self.examined.set(self.examined.get() + 1);
+    }
+
+    fn not_examined(&self, path: &[u8]) {
+        self.not_examined.borrow_mut().push(path.to_vec());
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
