@@ -35,6 +35,14 @@ pub(crate) enum S3Error {
         /// Of these.
         wanted: u64,
     },
+    /// Not all bytes of an object came.
+    #[error("{}", texts::torn(*.got, *.wanted))]
+    Torn {
+        /// So many.
+        got: u64,
+        /// Of these.
+        wanted: u64,
+    },
     /// The object was replaced while it was read.
     #[error("{}", texts::CHANGED)]
     Changed,
@@ -69,7 +77,7 @@ impl S3Error {
                 matches!(status, 408 | 429 | 500 | 502..=504) || matches!(code.as_str(), "RequestTimeout" | "SlowDown")
             }
             Self::Connection(_) | Self::Late(_) | Self::Short { .. } => true,
-            Self::Nonsense(_) | Self::Changed | Self::Checksum(_) | Self::Canceled => false,
+            Self::Nonsense(_) | Self::Torn { .. } | Self::Changed | Self::Checksum(_) | Self::Canceled => false,
         }
     }
 

@@ -162,11 +162,15 @@ impl S3Job {
     }
 
     fn begin_restore(&mut self, host: &mut dyn Host, command: &[u8]) -> Status {
-        if self.restore.is_some() {
-            // The next file of the same restore: all go the same way.
+        let into = self.into.of(command);
+        if self.restore.as_ref().is_some_and(|restore| restore.goes_to(into)) {
             return Status::Ok;
         }
-        match Restore::begin(self.into.of(command), &self.cancel.0) {
+        // The files of another command, which go another way.
+        if let Some(mut before) = self.restore.take() {
+            before.end(host);
+        }
+        match Restore::begin(into, &self.cancel.0) {
             Ok(restore) => {
                 self.restore = Some(restore);
                 Status::Ok

@@ -23,6 +23,8 @@ use crate::work::Cancel;
 /// The files of a command on their way back.
 #[derive(Default, Debug)]
 pub(crate) struct Restore {
+    /// The file that describes the bucket, as it was given.
+    into: Option<Vec<u8>>,
     /// The bucket that they go to; `None`: to files.
     uploads: Option<Uploads>,
     /// What is known of the current file.
@@ -42,13 +44,18 @@ impl Restore {
                 Some(Uploads::new(Arc::new(client), cancel.clone()))
             }
         };
-        Ok(Self { uploads, ..Self::default() })
+        Ok(Self { into: into.map(<[u8]>::to_vec), uploads, ..Self::default() })
+    }
+
+    /// Whether files of a command that are to be restored in this way can come next.
+    pub(crate) fn goes_to(&self, into: Option<&[u8]>) -> bool {
+        self.into.as_deref() == into
     }
 
     /// A file comes.
     pub(crate) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
         self.extras = Extras::default();
-        self.upload = None;
+        self.give_up();
         let Some(uploads) = &self.uploads else { return CreateStatus::Core };
         let place = file.place.as_deref().unwrap_or_default();
         let place = place.strip_suffix(b"/").unwrap_or(place);
@@ -59,7 +66,8 @@ impl Restore {
         let key = [uploads.client().settings().restore_prefix.as_bytes(), &key].concat();
         match takes(uploads, file, &key) {
             Ok(true) => {
-                self.upload = Some(Upload::new(file.name.clone(), key, Extras::default()));
+                let size = u64::try_from(file.stat.size).unwrap_or_default();
+                self.upload = Some(Upload::new(file.name.clone(), key, size));
                 CreateStatus::Extract
             }
             Ok(false) => {
@@ -115,19 +123,28 @@ impl Restore {
                 IoDone::bytes(0)
             }
             (Ok(()), _) => IoDone::bytes(0),
-            (Err(S3Error::Canceled), _) => IoDone::error(libc::ECANCELED),
+            (Err(S3Error::Canceled), _) => {
+                self.give_up();
+                IoDone::error(libc::ECANCELED)
+            }
             (Err(error), _) => {
-                if let (Some(upload), Some(uploads)) = (self.upload.take(), &self.uploads) {
-                    uploads.abandon(&upload);
-                    host.message(MessageType::Error, &texts::not_stored(&upload.name, &error));
-                }
+                host.message(MessageType::Error, &texts::not_stored(&upload.name, &error));
+                self.give_up();
                 IoDone::error(libc::EIO)
             }
         }
     }
 
+    /// The current object will not be stored.
+    fn give_up(&mut self) {
+        if let (Some(upload), Some(uploads)) = (self.upload.take(), &self.uploads) {
+            uploads.abandon(&upload);
+        }
+    }
+
     /// No more files come.
     pub(crate) fn end(&mut self, host: &mut dyn Host) {
+        self.give_up();
         if let Some(uploads) = &mut self.uploads {
             uploads.wait_for_all(host);
         }

@@ -89,6 +89,11 @@ pub(crate) fn short(got: u64, wanted: u64) -> String {
     format!("the connection ended after {got} of {wanted} bytes")
 }
 
+/// An object of which the volume does not have all, or not all came.
+pub(crate) fn torn(got: u64, wanted: u64) -> String {
+    format!("{got} of its {wanted} bytes came")
+}
+
 /// Data that is not the object's.
 pub(crate) fn checksum(kind: &str) -> String {
     format!("the data is not what the object's {kind} says")

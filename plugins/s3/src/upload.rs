@@ -16,7 +16,7 @@ use crate::client::{Ask, Client, LONGEST_WORD, encode_value};
 use crate::error::S3Error;
 use crate::extras::Extras;
 use crate::texts;
-use crate::work::{Cancel, runtime};
+use crate::work::{Cancel, runtime, wait_a_moment};
 
 /// Bytes of a part of a large object. Smaller ones are stored in one piece.
 const PART: usize = 8 << 20;
@@ -48,15 +48,20 @@ pub(crate) struct Upload {
     key: Vec<u8>,
     /// Its headers.
     pub(crate) extras: Extras,
+    /// How many bytes it must have: one that is torn, or not whole on the volume, is not stored in
+    /// the place of one that is whole.
+    size: u64,
+    /// How many have come.
+    come: u64,
     data: Vec<u8>,
     /// What the server calls it, once it has parts; and their tags.
     parts: Option<(String, Vec<String>)>,
 }
 
 impl Upload {
-    /// The object of this key, which was this file.
-    pub(crate) fn new(name: Vec<u8>, key: Vec<u8>, extras: Extras) -> Self {
-        Self { name, key, extras, data: Vec::new(), parts: None }
+    /// The object of this key, which was this file, with so many bytes.
+    pub(crate) fn new(name: Vec<u8>, key: Vec<u8>, size: u64) -> Self {
+        Self { name, key, size, ..Self::default() }
     }
 }
 
@@ -90,6 +95,7 @@ impl Uploads {
 
     /// The next bytes of an object.
     pub(crate) fn write(&mut self, upload: &mut Upload, data: &[u8]) -> Result<(), S3Error> {
+        upload.come = upload.come.saturating_add(data.len() as u64);
         let mut rest = data;
         while !rest.is_empty() {
             if upload.data.len() == PART {
@@ -126,6 +132,9 @@ impl Uploads {
 
     /// All bytes of an object are there. Errors of small ones are said later.
     pub(crate) fn finish(&mut self, host: &mut dyn Host, upload: &mut Upload) -> Result<(), S3Error> {
+        if upload.come < upload.size {
+            return Err(S3Error::Torn { got: upload.come, wanted: upload.size });
+        }
         if upload.parts.is_some() {
             if !upload.data.is_empty() {
                 self.send_part(upload)?;
@@ -168,8 +177,9 @@ impl Uploads {
         if let Some((id, _)) = &upload.parts {
             let query = format!("uploadId={}", encode_value(id.as_bytes()));
             let ask = Ask { method: Method::DELETE, query, ..Ask::get(Some(&upload.key)) };
-            // The bucket's own rules remove what this leaves.
-            let _left = self.cancel.wait(self.client.ask(&ask));
+            // Also of a canceled job, so this waits a moment only. The bucket's own rules remove
+            // what it leaves.
+            let _left = wait_a_moment(self.client.ask(&ask));
         }
     }
 

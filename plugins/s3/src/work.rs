@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::sync::OnceLock;
 use std::task::Poll;
 use std::thread;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
@@ -14,6 +15,8 @@ use crate::error::S3Error;
 
 /// Most threads that work on requests.
 const MOST_THREADS: usize = 4;
+/// How long a canceled job waits for what it must still say to a server.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// The threads of this process that work on requests. They are started with the first command, in a
 /// plugin host only.
@@ -26,6 +29,11 @@ pub(crate) fn runtime() -> io::Result<&'static Runtime> {
     let runtime =
         Builder::new_multi_thread().worker_threads(threads).thread_name("s3").enable_io().enable_time().build()?;
     Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// Waits for this on the calling thread, but no longer than [`MOMENT`].
+pub(crate) fn wait_a_moment<T>(work: impl Future<Output = T>) -> Option<T> {
+    runtime().ok()?.block_on(async { tokio::time::timeout(MOMENT, work).await.ok() })
 }
 
 /// Whether a job was canceled.

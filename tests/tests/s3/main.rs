@@ -175,7 +175,8 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     // It does not fit into the memory of one object.
     fake.put("z/large", Object::new(&data.repeat(12)).with(Fault::Wrong));
     let mut bed = bed_with(&fake, "timeout = 30\nretries = 3")?;
-    let job = bed.backup("ours", "level=Full")?;
+    let full = bed.backup("ours", "level=Full")?;
+    let job = &full;
     assert_eq!((job.row.errors, job.row.files), (6, 37), "{}", job.log);
     assert!(job.log.contains("Backup OK -- with warnings"), "{}", job.log);
     for text in [
@@ -190,7 +191,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     ] {
         assert!(job.log.contains(text), "{text}:\n{}", job.log);
     }
-    let (_, to) = restored(&bed, &job, "files")?;
+    let (_, to) = restored(&bed, job, "files")?;
     for key in ["busy", "grown", "replaced", "short", "untagged"] {
         assert!(fs::read(to.join("@s3/bucket").join(key)).unwrap() == data, "{key}");
     }
@@ -221,6 +222,13 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     for round in 0..rounds {
         drawn(&bed, &fake, round)?;
     }
+
+    // What is torn on the volume does not take the place of an object that is whole.
+    fake.put("copy/z/large", Object::new(b"whole"));
+    let into = restored_into(&bed, &full, &bed.folder().join("copy.toml"), "always")?;
+    assert!(into.log.contains("@s3/bucket/z/large: ") && into.log.contains(" bytes came"), "{}", into.log);
+    assert_eq!(fake.objects()[&b"copy/z/large"[..]].data, b"whole");
+    assert_eq!(fake.objects()[&b"copy/good/00"[..]].data, data);
 
     // A server that hangs does not hold up a cancel.
     fake.remove_all();
