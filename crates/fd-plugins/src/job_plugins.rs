@@ -138,11 +138,6 @@ impl JobPlugins {
         Some(dead.plugin.info())
     }
 
-    /// What the plugins say of themselves.
-    pub fn infos(&self) -> impl Iterator<Item = &PluginInfo> {
-        self.members.iter().map(|member| member.plugin.info())
-    }
-
     /// The first plugin that this command names.
     pub fn named(&self, command: &[u8]) -> Lookup<'_> {
         let name = match command_name(command) {
@@ -306,7 +301,8 @@ impl JobPlugins {
 
 impl std::fmt::Debug for JobPlugins {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.infos().map(|info| String::from_utf8_lossy(info.name()))).finish()
+        let names = self.members.iter().map(|member| String::from_utf8_lossy(member.plugin.info().name()));
+        f.debug_list().entries(names).finish()
     }
 }
 

@@ -74,7 +74,7 @@ impl Event<'_> {
     }
 
     /// Whether it is delivered in a canceled job, too (reference 07 §4).
-    pub const fn outlives_cancel(&self) -> bool {
+    pub(crate) const fn outlives_cancel(&self) -> bool {
         matches!(self, Self::EndBackupJob | Self::EndRestoreJob | Self::EndVerifyJob | Self::Cancel)
     }
 }

@@ -212,7 +212,7 @@ impl Variable {
     ];
 
     /// The variable of this number.
-    pub fn from_number(number: i32) -> Option<Self> {
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
         Self::NUMBERED.iter().find(|(known, _)| *known == number).map(|(_, variable)| *variable)
     }
 

@@ -28,6 +28,7 @@ pub(crate) const TESTS: &[Test] = &[
         a_plugin_that_hangs_is_given_up_when_its_job_is_canceled,
     ),
     ("a_plugin_that_obeys_the_cancel_goes_on", a_plugin_that_obeys_the_cancel_goes_on),
+    ("a_plugin_is_not_freed_while_it_is_told_of_a_cancel", a_plugin_is_not_freed_while_it_is_told_of_a_cancel),
     ("a_call_has_its_time", a_call_has_its_time),
     ("nonsense_ends_the_plugin_host", nonsense_ends_the_plugin_host),
     ("odd_habits_do_no_harm", odd_habits_do_no_harm),
@@ -191,6 +192,15 @@ fn a_plugin_that_obeys_the_cancel_goes_on() {
     let plugin = load_with(&compiled("obeys", &[]), patient, confinement()).unwrap();
     let (_, answer) = canceled(&plugin, "odd: endBackupFile=obey");
     assert_eq!(answer, Ok(Status::Ok));
+}
+
+/// What is told of the cancel on another thread uses what the end of the job frees.
+fn a_plugin_is_not_freed_while_it_is_told_of_a_cancel() {
+    let patient = HostSettings { grace: Duration::from_secs(1000), ..settings() };
+    let plugin = load_with(&compiled("lingers", &[]), patient, confinement()).unwrap();
+    let (_, answer) = canceled(&plugin, "odd: endBackupFile=obey cancel=linger");
+    assert_eq!(answer, Ok(Status::Ok));
+    assert_eq!(through_all(&plugin, &mut Daemon::default(), "odd: none"), None, "the plugin host lives");
 }
 
 /// Much longer than a call takes that does not hang.

@@ -92,7 +92,7 @@ impl Calls {
         if begun && !freed {
             // The daemon has given the instance up, or the plugin has closed its line: what is
             // called now is not what the daemon waits for, and is not noted.
-            self.of_context(self.functions.free_plugin);
+            self.free();
         }
         served
     }
@@ -158,6 +158,11 @@ impl Calls {
         unsafe { function(context, &raw mut event, value) }
     }
 
+    /// Ends the instance. Nothing uses its context from here on.
+    fn free(&self) -> i32 {
+        self.shared.free(|| self.of_context(self.functions.free_plugin))
+    }
+
     fn execute(&mut self, call: Call) -> Answer {
         let functions = self.functions;
         match call {
@@ -166,7 +171,7 @@ impl Calls {
                 self.shared.set_job(begin.values, allowed);
                 Answer::Status(self.of_context(functions.new_plugin))
             }
-            Call::Free => Answer::Status(self.of_context(functions.free_plugin)),
+            Call::Free => Answer::Status(self.free()),
             Call::Event(number, value) => Answer::Status(self.general_event(number, value)),
             Call::HandleFile(command, file) => self.handle_file(&command.0, &file),
             Call::Features => self.features(),
@@ -481,10 +486,14 @@ pub(super) fn cancel(shared: &Shared, functions: &PluginFunctions) {
     const CANCEL: u32 = 14;
     shared.set_canceled();
     let mut event = EventPacket { event_type: CANCEL };
-    let code = functions.handle_plugin_event.map_or(OK, |function| {
-        // SAFETY: the plugin's function, with an event that has no value.
-        unsafe { function(shared.context.address(), &raw mut event, std::ptr::null_mut()) }
+    let told = shared.beside(|| {
+        functions.handle_plugin_event.map_or(OK, |function| {
+            // SAFETY: the plugin's function, with an event that has no value.
+            unsafe { function(shared.context.address(), &raw mut event, std::ptr::null_mut()) }
+        })
     });
+    // One that has just ended needs no telling.
+    let Some(code) = told else { return };
     // The daemon may wait no longer.
     let _gone = shared.with_line(|line| {
         line.say(&FromHost::Answer(Answer::Status(code)))?;

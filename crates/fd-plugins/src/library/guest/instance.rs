@@ -56,6 +56,9 @@ pub(super) struct Shared {
     pub(super) context: Box<ContextCell>,
     pub(super) memory: Mapping,
     canceled: AtomicBool,
+    /// Whether the plugin's context is freed. Held while the plugin is told of a cancel, which uses
+    /// the context on another thread.
+    freed: Mutex<bool>,
     allowed: Mutex<Vec<Vec<u8>>>,
     /// Values when the instance began.
     values: Mutex<Vec<(i32, Value)>>,
@@ -90,6 +93,7 @@ impl Shared {
             context: Box::new(ContextCell(std::cell::UnsafeCell::new(context))),
             memory: Mapping::new(memory)?,
             canceled: AtomicBool::new(false),
+            freed: Mutex::default(),
             allowed: Mutex::default(),
             values: Mutex::default(),
             texts: Mutex::default(),
@@ -97,6 +101,19 @@ impl Shared {
         });
         INSTANCES.lock().insert(handle, Arc::clone(&shared));
         Ok(shared)
+    }
+
+    /// Frees the plugin's context, once nothing uses it on another thread.
+    pub(super) fn free<T>(&self, free: impl FnOnce() -> T) -> T {
+        let mut freed = self.freed.lock();
+        *freed = true;
+        free()
+    }
+
+    /// Uses the plugin's context on another thread than that of the instance, unless it is freed.
+    pub(super) fn beside<T>(&self, with: impl FnOnce() -> T) -> Option<T> {
+        let freed = self.freed.lock();
+        if *freed { None } else { Some(with()) }
     }
 
     /// The instance is over.
