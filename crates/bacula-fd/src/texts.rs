@@ -599,6 +599,9 @@ pub(crate) const OK_RUN_SCRIPT: &[u8] = b"2000 OK RunScript\n";
 /// Fatal: ferrofd's own.
 pub(crate) const TOO_MANY_SCRIPTS: &[u8] = b"Too many run scripts: a job has at most 1,000 on a client.\n";
 
+/// Fatal: ferrofd's own.
+pub(crate) const TOO_MANY_PLUGIN_OPTIONS: &[u8] = b"Too many plugin options: a job has at most 1,000 on a client.\n";
+
 /// Fatal: ferrofd's own. So many files are in the memory that there is for accurate lists.
 pub(crate) fn list_too_large(files: usize) -> Vec<u8> {
     format!(

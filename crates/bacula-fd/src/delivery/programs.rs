@@ -7,17 +7,18 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use fd_os::process::{Group, Program};
+use fd_os::threads;
 
 /// Messages that may wait; further ones are lost, with an error message.
 const WAITING: usize = 100;
 /// How long a program may take.
 const TIME_LIMIT: Duration = Duration::from_secs(120);
-/// How often the end of a program is polled.
-const STEP: Duration = Duration::from_millis(20);
 
 /// What a program gets on its standard input.
 #[derive(Debug)]
@@ -67,34 +68,37 @@ impl ProgramQueue {
 }
 
 fn run_all(runs: &Receiver<ProgramRun>) {
-    for next in runs {
-        let done = run(&next);
-        match done {
+    for ProgramRun { argv, content, failed } in runs {
+        match run(&argv, content, TIME_LIMIT) {
             Ok(status) if status.success() => {}
-            Ok(status) => (next.failed)(&next.argv, &status.to_string()),
-            Err(error) => (next.failed)(&next.argv, &fd_os::io_error_text(&error)),
+            Ok(status) => failed(&argv, &status.to_string()),
+            Err(error) => failed(&argv, &fd_os::io_error_text(&error)),
         }
     }
 }
 
-fn run(next: &ProgramRun) -> io::Result<ExitStatus> {
-    let (name, arguments) = next.argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+/// Runs a program, and ends it after this time, with the programs that it has started: one of them
+/// may hang, too. What a program that has ended by itself has started goes on.
+fn run(argv: &[Vec<u8>], content: Content, limit: Duration) -> io::Result<ExitStatus> {
+    let (name, arguments) = argv.split_first().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let mut command = fd_os::process::command(OsStr::from_bytes(name));
     command.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
     command.stdin(Stdio::piped()).stdout(fd_os::process::no_output()).stderr(fd_os::process::no_output());
-    // A program that does not read must not block for ever: the time limit ends it, and with it the
-    // write. The thread comes first: a program whose input ended at once would send an empty mail.
-    thread::scope(|scope| {
-        let (hand, input) = sync_channel(1);
-        let feeder = move || input.recv().map(|input| feed(input, &next.content));
-        thread::Builder::new().name("delivery input".to_owned()).spawn_scoped(scope, feeder)?;
-        let mut child = command.spawn()?;
-        if let Some(input) = child.stdin.take() {
-            // It fails only if the thread has panicked.
-            let _ = hand.send(input);
-        }
-        wait(&mut child)
-    })
+    // A program that does not read must not block for ever: what is behind it may keep its input
+    // open, so this thread is left behind then. It comes before the program: one whose input ended
+    // at once would send an empty mail.
+    let (hand, input) = sync_channel(1);
+    let feeder = threads::start("delivery input", move || input.recv().map(|input| feed(input, &content)))?;
+    let begun = Instant::now();
+    let is_wanted = || begun.elapsed() <= limit;
+    let mut program = Program::start(&mut command, Group::Stays)?;
+    if let Some(input) = program.take_input() {
+        // It fails only if the thread has panicked.
+        let _ = hand.send(input);
+    }
+    let status = program.wait(&is_wanted);
+    let _fed = feeder.end(is_wanted);
+    status
 }
 
 fn feed(mut input: std::process::ChildStdin, content: &Content) -> io::Result<()> {
@@ -109,16 +113,25 @@ fn feed(mut input: std::process::ChildStdin, content: &Content) -> io::Result<()
     }
 }
 
-fn wait(child: &mut Child) -> io::Result<ExitStatus> {
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if start.elapsed() > TIME_LIMIT {
-            child.kill()?;
-            return child.wait();
-        }
-        thread::sleep(STEP);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run_shell(script: &str, limit: Duration) -> io::Result<ExitStatus> {
+        let argv = ["sh", "-c", script].map(|word| word.as_bytes().to_vec());
+        // More than a pipe holds.
+        run(&argv, Content::Bytes(vec![b'x'; 1 << 20]), limit)
+    }
+
+    #[test]
+    fn a_program_that_hangs_with_what_it_has_started_is_ended() {
+        let status = run_shell("sleep 1000; :", Duration::from_millis(50)).unwrap();
+        assert!(!status.success());
+    }
+
+    #[test]
+    fn a_program_gets_all_of_its_input() {
+        let status = run_shell("[ $(wc -c) = 1048576 ]", TIME_LIMIT).unwrap();
+        assert!(status.success());
     }
 }

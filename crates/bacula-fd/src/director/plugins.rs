@@ -16,6 +16,9 @@ use crate::texts;
 /// What the stock daemon's buffer has room for beyond the announced length.
 const SLACK: usize = 100;
 
+/// Options for plugins of one job that are kept; their memory is the Director's to take.
+const MOST_PLUGIN_OPTIONS: usize = 1000;
+
 impl Conversation<'_> {
     pub(super) fn serve_plugins(&mut self, command: PluginCommand) -> Flow {
         match command {
@@ -146,6 +149,10 @@ impl Conversation<'_> {
     /// Options for the plugins of a Verify job, which get them when the volume is read.
     fn plugin_options(&mut self, options: Vec<u8>) -> Flow {
         self.reply(texts::OK_PLUGIN_OPTIONS);
+        if self.asked.plugin_options.len() >= MOST_PLUGIN_OPTIONS {
+            self.say(MessageType::Fatal, texts::TOO_MANY_PLUGIN_OPTIONS);
+            return Flow::End;
+        }
         let plugged = self.session.plugged.get().cloned();
         let is_loaded = plugged.is_some_and(|plugged| {
             matches!(plugged.plugins.named(&options), Lookup::Found(_) | Lookup::Disabled | Lookup::Failed)
