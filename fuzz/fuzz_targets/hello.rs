@@ -2,14 +2,13 @@
 //! Every text of greeting and authentication that a peer may send.
 
 use fd_bsock::hello::{
-    Challenge, DirectorHello, FirstPacket, StartTls, StorageCall, is_director_acceptance, is_storage_capabilities,
+    Challenge, DirectorHello, FirstPacket, StartTls, StorageCall, dedup_block_sizes, is_director_acceptance,
     storage_accepted,
 };
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|line: &[u8]| {
-    let _ =
-        (FirstPacket::of(line), storage_accepted(line), is_director_acceptance(line), is_storage_capabilities(line));
+    let _ = (FirstPacket::of(line), storage_accepted(line), is_director_acceptance(line), dedup_block_sizes(line));
     let names = [DirectorHello::parse(line).map(|hello| hello.name), StorageCall::parse(line).map(|call| call.job)];
     assert!(names.into_iter().flatten().all(|name| name.len() <= 127));
     if let Some(start) = StartTls::parse(line) {

@@ -194,14 +194,8 @@ impl Challenge {
     }
 }
 
-/// Whether this is the Storage Daemon's capability line; all five numbers are required
-/// (reference 01 §7).
-pub fn is_storage_capabilities(line: &[u8]) -> bool {
-    dedup_block_sizes(line).is_some()
-}
-
 /// The largest and the smallest block of deduplication in the Storage Daemon's capability line,
-/// bytes. Only plugins are told.
+/// bytes; all five numbers are required (reference 01 §7). Only plugins are told.
 pub fn dedup_block_sizes(line: &[u8]) -> Option<(u64, u64)> {
     let mut scan = Lenient::new(line);
     for head in ["sdcaps: dedup=", " hash="] {

@@ -115,7 +115,7 @@ impl FileDaemon {
     }
 
     /// The port without `FdPort`.
-    pub const DEFAULT_PORT: u16 = 9102;
+    pub(crate) const DEFAULT_PORT: u16 = 9102;
 }
 
 /// A `Director` resource: a Director that may give commands to this daemon (reference 06 §3.2).

@@ -37,17 +37,17 @@ impl Processor {
     }
 
     /// AVX2.
-    pub const fn has_avx2(self) -> bool {
+    pub(crate) const fn has_avx2(self) -> bool {
         self.avx2
     }
 
     /// AVX-512F and AVX-512VL.
-    pub const fn has_avx512(self) -> bool {
+    pub(crate) const fn has_avx512(self) -> bool {
         self.avx512
     }
 
     /// Instructions for SHA-256 of one message.
-    pub const fn has_sha(self) -> bool {
+    pub(crate) const fn has_sha(self) -> bool {
         self.sha
     }
 

@@ -264,7 +264,7 @@ impl Target<'_> {
     }
 
     /// Removes one extended attribute.
-    pub fn remove_xattr(&self, name: &[u8]) -> Result<(), Errno> {
+    pub(crate) fn remove_xattr(&self, name: &[u8]) -> Result<(), Errno> {
         self.change_xattr(
             |file| rustix::fs::fremovexattr(file, name),
             |path| rustix::fs::removexattr(path, name),

@@ -195,11 +195,6 @@ impl Program {
         self.child.as_mut().and_then(|child| child.stdin.take())
     }
 
-    /// Its error output, once, if it is piped.
-    pub fn take_errors(&mut self) -> Option<std::process::ChildStderr> {
-        self.child.as_mut().and_then(|child| child.stderr.take())
-    }
-
     /// Whether it has ended. It stays to be reaped.
     pub fn has_ended(&self) -> bool {
         self.child.as_ref().is_none_or(|child| has_ended(Pid::from_raw(child.id().cast_signed())))

@@ -25,4 +25,4 @@ pub mod texts;
 
 pub use action::{Action, Input, Machine, TlsMode, TlsRole};
 pub use job_status::JobStatus;
-pub use need::{KindNeed, Need, Negotiated};
+pub use need::{KindNeed, Need};

@@ -24,7 +24,7 @@ pub struct Need {
 
 /// What two needs come to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Negotiated {
+pub(crate) enum Negotiated {
     /// TLS with certificates.
     Certificate,
     /// TLS with the pre-shared key.
@@ -84,7 +84,7 @@ impl Need {
     /// The stock check of requirements is not symmetric; ours is: a side that requires encryption
     /// never talks in clear (reference 01 §10.3; every combination that works between stock daemons
     /// works here).
-    pub const fn negotiate(self, peer: Self) -> Negotiated {
+    pub(crate) const fn negotiate(self, peer: Self) -> Negotiated {
         if self.tls.is_possible() && peer.tls.is_possible() {
             Negotiated::Certificate
         } else if self.psk.is_possible() && peer.psk.is_possible() {

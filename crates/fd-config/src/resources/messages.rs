@@ -93,9 +93,9 @@ pub struct TypeSet(u64);
 
 impl TypeSet {
     /// The number of the first custom event type; 19 is the pseudo type `All`.
-    pub const FIRST_CUSTOM: u8 = 20;
+    pub(crate) const FIRST_CUSTOM: u8 = 20;
     /// How many custom event types one Messages resource can have.
-    pub const MAX_CUSTOM: usize = 13;
+    pub(crate) const MAX_CUSTOM: usize = 13;
     /// What `all` sets: everything but Debug (2), Events (3), Saved (8); with the pseudo type 19.
     pub(crate) const ALL: Self = Self(0b1111_1111_1110_1111_0010);
 

@@ -65,7 +65,7 @@ impl Certificate {
 
     /// The content of the `subjectKeyIdentifier` extension, usually 20 bytes: the name of a key in
     /// records.
-    pub fn key_id(&self) -> &[u8] {
+    pub(crate) fn key_id(&self) -> &[u8] {
         &self.key_id
     }
 

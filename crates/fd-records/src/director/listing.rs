@@ -67,7 +67,7 @@ pub fn push_deleted_line(out: &mut Vec<u8>, name: &[u8]) {
 }
 
 /// The ten letters of a mode. A fifo is `f` here, not `p`.
-pub fn mode_text(mode: u32) -> [u8; 10] {
+fn mode_text(mode: u32) -> [u8; 10] {
     let kind = match mode & Stat::MODE_TYPE {
         Stat::MODE_DIRECTORY => b'd',
         Stat::MODE_BLOCK => b'b',

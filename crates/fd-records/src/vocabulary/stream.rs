@@ -239,7 +239,7 @@ streams! {
 
 impl Stream {
     /// The bits that hold the kind.
-    pub const KIND_MASK: u32 = 0x7FF;
+    pub(crate) const KIND_MASK: u32 = 0x7FF;
     /// A data record starts with its 8 byte file address, as in a sparse stream.
     pub const BIT_OFFSETS: u32 = 1 << 26;
 
