@@ -195,3 +195,63 @@ fn number_of(value: Option<&Value>) -> Option<i32> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use fd_plugins::{JobFacts, SavedObject};
+    use fd_records::FileType;
+
+    use super::*;
+
+    /// A host that keeps messages.
+    #[derive(Default, Debug)]
+    struct Listener(Vec<MessageType>);
+
+    impl Host for Listener {
+        fn facts(&self) -> &dyn JobFacts {
+            &Facts
+        }
+
+        fn message(&mut self, kind: MessageType, _text: &[u8]) {
+            self.0.push(kind);
+        }
+    }
+
+    #[derive(Debug)]
+    struct Facts;
+
+    impl JobFacts for Facts {
+        fn value(&self, _variable: Variable) -> Option<Value> {
+            None
+        }
+
+        fn is_canceled(&self) -> bool {
+            false
+        }
+
+        fn allowed_programs(&self) -> &[Vec<u8>] {
+            &[]
+        }
+
+        fn debug(&self, _level: i32, _text: &[u8]) {}
+    }
+
+    #[test]
+    fn each_command_goes_where_its_own_option_says() {
+        let (mut job, mut host, mut offered) = (S3Job::default(), Listener::default(), SavePacket::empty());
+        RESTORE_INTO.offer(&mut offered);
+        let object = SavedObject {
+            name: offered.object.name.unwrap(),
+            data: b"restore_into=/no/such/bucket.toml\n".to_vec(),
+            command: b"s3:/etc/b.toml".to_vec(),
+            object_type: i32::from(FileType::PluginConfigFilled.code()),
+            ..SavedObject::default()
+        };
+        assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Ok));
+        // To files, and into a bucket whose description can't be read.
+        for (command, status) in [(&b"s3:/etc/a.toml"[..], Status::Ok), (b"s3:/etc/b.toml", Status::Error)] {
+            assert_eq!(job.event(&mut host, &Event::RestoreCommand(command)), Ok(status), "{}", command.escape_ascii());
+        }
+        assert_eq!(host.0, [MessageType::Info, MessageType::Fatal]);
+    }
+}

@@ -92,8 +92,9 @@ impl Creator<'_, '_> {
         match self.directories.open(parent) {
             Ok(directory) => match fstatat(directory.handle(), name, AtFlags::AT_SYMLINK_NOFOLLOW) {
                 Ok(found) => Ok(Some(found)),
-                // What makes the object says what is wrong with its name.
-                Err(Errno::ENOENT | Errno::ENAMETOOLONG | Errno::EINVAL) => Ok(None),
+                Err(Errno::ENOENT) => Ok(None),
+                // What makes the object says what is wrong.
+                Err(Errno::ENAMETOOLONG | Errno::EINVAL | Errno::EACCES) if !changes_what_exists(item) => Ok(None),
                 Err(errno) => self.fail(texts::not_examined(&item.output, errno)),
             },
             Err(OpenError::Refused { end, why }) => {
