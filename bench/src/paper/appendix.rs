@@ -31,6 +31,10 @@ const FIGURES: [(&str, &str); 8] = [
     ("map", "Ratios of ours to stock: the darker, the less time ours takes"),
     ("above", "Processor time above the job without the part"),
 ];
+/// Tables of phases with so many pairs that their cells have intervals.
+const OF_MANY_PAIRS: [&str; 2] = ["-tests", "-spread"];
+/// Figures of the first phase, which the text is about most; they would fill pages for the others.
+const OF_THE_FIRST: [&str; 4] = ["medians", "samples", "throughput", "ecdf"];
 /// The tables of other programs, and what they are.
 const RIVALS: [(&str, &str); 6] = [
     ("rivals-wall", "Seconds of each step"),
@@ -43,6 +47,7 @@ const RIVALS: [(&str, &str); 6] = [
 
 /// What is measured: the tables and figures of a sitting, by their names.
 struct Made<'a> {
+    plan: &'a Plan,
     tables: &'a [(String, String)],
     figures: &'a [String],
 }
@@ -61,10 +66,12 @@ impl Made<'_> {
         for family in &phase.family {
             let _ = write!(text, "\n### {}\n", family.title);
             let name = format!("{}-{}", phase.name, family.name);
-            for (end, what) in TABLES {
+            let has_intervals = self.plan.has_intervals(phase);
+            for (end, what) in TABLES.into_iter().filter(|(end, _)| has_intervals || !OF_MANY_PAIRS.contains(end)) {
                 self.table(text, &format!("{name}{end}"), &format!("{}. {what}", family.title));
             }
-            for (word, what) in FIGURES {
+            let is_first = self.plan.phase.first().is_some_and(|first| first.name == phase.name);
+            for (word, what) in FIGURES.into_iter().filter(|(word, _)| is_first || !OF_THE_FIRST.contains(word)) {
                 let figure = format!("{name}-{word}.svg");
                 if self.figures.contains(&figure) {
                     let _ = write!(text, "\n![{}. {what}]({figure})\n", family.title);
@@ -86,7 +93,7 @@ impl Made<'_> {
 
 /// The appendix: what was measured, and the names of what was not. Figures are by their file names.
 pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures: &[String]) -> String {
-    let made = Made { tables, figures };
+    let made = Made { plan, tables, figures };
     let mut text = HEAD.to_owned();
     let is_measured = |phase: &&Phase| numbers.get(&format!("{}.host", phase.name)).is_none_or(|host| host != UNKNOWN);
     let missing: Vec<&str> =
@@ -105,6 +112,11 @@ pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures
     }
     for phase in plan.phase.iter().filter(is_measured) {
         made.phase(&mut text, phase);
+    }
+    if plan.tail.iter().any(|tail| numbers.get(&format!("{}.ours.n", tail.name)).is_some_and(|n| n != "0")) {
+        text.push_str("\n## Work beside a Full\n");
+        made.table(&mut text, "tail", "Transactions beside a Full of Mixed");
+        made.table(&mut text, "lost-tails", "Of these, what is worse beside ours");
     }
     made.rivals(&mut text, numbers);
     text
