@@ -20,6 +20,7 @@ SETUP = """#set document(date: none)
 #show raw: set text(size: 7.5pt)
 #set image(width: 72%)
 #show figure: set block(above: 0.7em, below: 0.7em)
+#show figure.where(kind: table): set block(breakable: true)
 #show figure.caption: set text(size: 7pt)
 #let horizontalrule = line(length: 100%)
 """
