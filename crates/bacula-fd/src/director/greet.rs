@@ -9,7 +9,6 @@ use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
 use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
 use fd_messages::{MessageType, Numbering};
-use fd_os::threads;
 use fd_session::Need;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication};
 use fd_transport::{Channel, Farewell, Fault, Received};
@@ -26,8 +25,6 @@ use crate::texts;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
 const LARGEST_FRAME: usize = 500;
-/// Bytes of the stack of a thread that looks names up.
-const STACK: usize = 512 << 10;
 /// The brake on a first frame that is no hello.
 const BAD_HELLO_PAUSE: Duration = Duration::from_secs(5);
 /// The brake on a failed authentication.
@@ -60,22 +57,13 @@ impl Standing {
 pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
     let peer = channel.address();
     let ip = peer.ip().to_canonical().to_string();
-    if is_allowed(daemon, &channel, &place) {
+    let client = hosts_access::Client::new(peer, channel.own_address());
+    if hosts_access::is_allowed(&daemon.config().file_daemon.name, &client) {
         serve_from(daemon, channel, &ip, Standing::Stranger(place));
     } else {
         let text = texts::refused_by_hosts_access(&ip, peer.port());
         daemon.supervisor.say(MessageType::Security, "bnet_server.c:201", text);
     }
-}
-
-/// Whether the rules of this host let the caller in. A server of names, or the caller's own, may
-/// answer late or never: the place is free for others when the caller is sent away for one of them.
-fn is_allowed(daemon: &Daemon, channel: &Channel, place: &Place) -> bool {
-    let client = hosts_access::Client::new(channel.address(), channel.own_address());
-    let name = daemon.config().file_daemon.name.clone();
-    let asks = threads::start_helper("hosts access", STACK, move || hosts_access::is_allowed(&name, &client));
-    let answer = asks.ok().and_then(|asks| asks.end(|| place.is_held()));
-    answer.is_some_and(|allowed| allowed.unwrap_or(false))
 }
 
 /// The same for a connection that we have made and that the Director has taken.
