@@ -2,7 +2,7 @@
 //! their own, in a folder of their own.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn is_due(asked: &mut Instant) -> bool {
 pub struct Daemon {
     process: Option<Process>,
     name: String,
-    argv: Vec<std::ffi::OsString>,
+    argv: Vec<OsString>,
     output: PathBuf,
     port: ReservedPort,
 }
@@ -275,9 +275,7 @@ impl Bed {
             let program = fd_argv(&root, client.fd, words)?;
             let variables = client.environment.iter().map(|(name, value)| format!("{name}={value}").into());
             let words = client.wrapper.iter().map(Into::into).chain(std::iter::once("env".into()));
-            let is_foreign = client.in_root && client.fd == Fd::Ours;
-            let loader = if is_foreign { root.before_a_program("bacula-fd".as_ref())? } else { Vec::new() };
-            let argv = words.chain(variables).chain(loader).chain(program).collect();
+            let argv = words.chain(variables).chain(loader_of(&root, client)?).chain(program).collect();
             clients.push(Client { options: client.clone(), config, work, daemon: daemon(&name, argv, port) });
         }
         let reports = Reports::new(folder.path().join(REPORTS));
@@ -326,7 +324,7 @@ impl Bed {
     }
 
     /// The command line of the console, for the operator of `bed up`.
-    pub fn console_argv(&self) -> Result<Vec<std::ffi::OsString>> {
+    pub fn console_argv(&self) -> Result<Vec<OsString>> {
         let config = self.folder().join("etc/bconsole.conf");
         self.root.argv("/usr/sbin/bconsole", ["-n".into(), "-c".into(), config.into_os_string()])
     }
@@ -501,6 +499,11 @@ impl Bed {
     }
 }
 
+/// What stands before a client's program. The stock one brings its root's loader itself.
+fn loader_of(root: &Root, client: &ClientOptions) -> Result<Vec<OsString>> {
+    if client.in_root && client.fd == Fd::Ours { root.before_a_program("bacula-fd".as_ref()) } else { Ok(Vec::new()) }
+}
+
 /// Where a path lands when it is restored with `where=`.
 pub fn below(to: &Path, path: &Path) -> PathBuf {
     to.join(path.strip_prefix("/").unwrap_or(path))
@@ -515,11 +518,7 @@ fn open_to(folder: &Path, work: &Path, user: &str) -> Result<()> {
 }
 
 /// The command line of a File Daemon.
-pub fn fd_argv<'a>(
-    root: &Root,
-    fd: Fd,
-    args: impl IntoIterator<Item = &'a std::ffi::OsStr>,
-) -> Result<Vec<std::ffi::OsString>> {
+pub fn fd_argv<'a>(root: &Root, fd: Fd, args: impl IntoIterator<Item = &'a std::ffi::OsStr>) -> Result<Vec<OsString>> {
     match fd {
         Fd::Stock => root.argv("/usr/sbin/bacula-fd", args),
         Fd::Ours => {

@@ -56,6 +56,17 @@ struct State {
     unknown: Unknown,
 }
 
+impl State {
+    /// The list's record of an entry.
+    fn find(&mut self, candidate: &Candidate<'_>) -> Option<RecordId> {
+        self.list.find(&candidate.key()).or_else(|| {
+            // A hard link has its whole name if its first name can't be stripped.
+            let may_be_whole = candidate.stat.nlink > 1 && candidate.options.strip_path > 0;
+            if may_be_whole { self.list.find(candidate.path) } else { None }
+        })
+    }
+}
+
 /// How many paths of this kind are remembered.
 const MOST_UNKNOWN: usize = 1000;
 
@@ -213,12 +224,7 @@ impl AccurateList {
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.state.lock();
         state.unknown.most_stripped = state.unknown.most_stripped.max(candidate.options.strip_path);
-        let found = state.list.find(&candidate.key()).or_else(|| {
-            // A hard link has its whole name if its first name can't be stripped.
-            let may_be_whole = candidate.stat.nlink > 1 && candidate.options.strip_path > 0;
-            if may_be_whole { state.list.find(candidate.path) } else { None }
-        });
-        let Some(id) = found else { return Comparison::Changed { token: None } };
+        let Some(id) = state.find(candidate) else { return Comparison::Changed { token: None } };
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;
         let letters = letters_of(self.level, options);
