@@ -192,9 +192,9 @@ impl AccurateList {
         self.state.lock().unknown.add(path);
     }
 
-    /// Whether so much could not be examined that nothing counts as gone.
+    /// Whether so much could not be examined that nothing counts as gone, in a job that tells it.
     pub(crate) fn is_all_unknown(&self) -> bool {
-        self.state.lock().unknown.is_everything
+        !self.level.full && self.state.lock().unknown.is_everything
     }
 
     /// A file of this name counts as seen. `false` if the list has none.

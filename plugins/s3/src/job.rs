@@ -198,7 +198,7 @@ fn number_of(value: Option<&Value>) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use fd_plugins::{JobFacts, SavedObject};
+    use fd_plugins::{JobFacts, NoFacts, SavedObject};
     use fd_records::FileType;
 
     use super::*;
@@ -209,31 +209,12 @@ mod tests {
 
     impl Host for Listener {
         fn facts(&self) -> &dyn JobFacts {
-            &Facts
+            &NoFacts
         }
 
         fn message(&mut self, kind: MessageType, _text: &[u8]) {
             self.0.push(kind);
         }
-    }
-
-    #[derive(Debug)]
-    struct Facts;
-
-    impl JobFacts for Facts {
-        fn value(&self, _variable: Variable) -> Option<Value> {
-            None
-        }
-
-        fn is_canceled(&self) -> bool {
-            false
-        }
-
-        fn allowed_programs(&self) -> &[Vec<u8>] {
-            &[]
-        }
-
-        fn debug(&self, _level: i32, _text: &[u8]) {}
     }
 
     #[test]
