@@ -198,9 +198,20 @@ fn a_plugin_that_obeys_the_cancel_goes_on() {
 fn a_plugin_is_not_freed_while_it_is_told_of_a_cancel() {
     let patient = HostSettings { grace: Duration::from_secs(1000), ..settings() };
     let plugin = load_with(&compiled("lingers", &[]), patient, confinement()).unwrap();
-    let (_, answer) = canceled(&plugin, "odd: endBackupFile=obey cancel=linger");
-    assert_eq!(answer, Ok(Status::Ok));
-    assert_eq!(through_all(&plugin, &mut Daemon::default(), "odd: none"), None, "the plugin host lives");
+    // Another job in the same plugin host.
+    let mut other = Daemon::default();
+    let mut idle = begun(&plugin, &mut other, "odd: none").unwrap();
+    let mut daemon = Daemon::default();
+    let mut instance = begun(&plugin, &mut daemon, "odd: endBackupFile=obey cancel=linger").unwrap();
+    let canceller = instance.canceller();
+    thread::scope(|scope| {
+        scope.spawn(|| canceller.cancel(&mut Daemon::default()));
+        assert_eq!(instance.end_backup_file(&mut daemon), Ok(Status::Ok));
+        // The one that tells of the cancel is not done.
+        instance.end(&mut daemon).unwrap();
+    });
+    assert_eq!(idle.end_backup_file(&mut other), Ok(Status::Ok));
+    idle.end(&mut other).unwrap();
 }
 
 /// Much longer than a call takes that does not hang.

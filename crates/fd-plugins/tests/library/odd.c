@@ -220,8 +220,8 @@ static int handle_event(struct bp_context *context, struct b_event *event, void 
     case EVENT_CANCEL_COMMAND:
         job->canceled = 1;
         say(context, M_INFO, "canceled");
-        /* Longer than the daemon waits for this. */
-        for (int left = strstr(job->command, "cancel=linger") ? 300 : 0; left; left--) {
+        /* Long after the call that it has ended. */
+        for (int left = strstr(job->command, "cancel=linger") ? 100 : 0; left; left--) {
             usleep(10000);
             if (context->plugin != job)
                 abort();
