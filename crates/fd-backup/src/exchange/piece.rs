@@ -27,7 +27,6 @@ pub(crate) struct Piece {
 #[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tally {
     pub(crate) files: u32,
-    pub(crate) examined: u64,
     pub(crate) read_bytes: u64,
     pub(crate) job_bytes: u64,
     /// Files whose data was read, all or a part.
@@ -40,6 +39,8 @@ pub(crate) struct Tally {
 #[derive(Debug)]
 pub(crate) struct Note {
     pub(crate) at: usize,
+    /// What counts if the job ends here.
+    pub(crate) tally: Tally,
     pub(crate) event: Event,
 }
 
@@ -88,6 +89,6 @@ impl Piece {
 
     /// Adds an event at the present end of the frames.
     pub(crate) fn note(&mut self, event: Event) {
-        self.notes.push(Note { at: self.frames.len(), event });
+        self.notes.push(Note { at: self.frames.len(), tally: self.tally, event });
     }
 }

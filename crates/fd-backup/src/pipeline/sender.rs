@@ -67,7 +67,7 @@ impl<'s> Sender<'s> {
         for note in piece.notes.drain(..) {
             self.send_frames(piece.frames.get(from..note.at).unwrap_or_default(), &mut count)?;
             from = note.at;
-            self.deliver(note.event)?;
+            self.deliver(note.event).inspect_err(|_| self.count(note.tally))?;
         }
         self.send_frames(piece.frames.get(from..).unwrap_or_default(), &mut count)?;
         self.count(piece.tally);

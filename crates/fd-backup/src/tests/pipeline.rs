@@ -198,6 +198,7 @@ fn a_read_error_beyond_the_limit_ends_the_job() {
     // Each read error counts two. At the second one there are three, and the limit is two.
     assert_eq!(outcome.texts(MessageType::Error).len(), 2);
     assert_eq!(outcome.texts(MessageType::Fatal), ["Too many errors. JobErrors=4.\n"]);
+    assert_eq!(outcome.progress.files(), 2, "what was sent counts");
 }
 
 #[test]
