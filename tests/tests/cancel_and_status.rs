@@ -39,6 +39,7 @@ fn bed_with_fifo_and(label: &str, fd: Fd, settings: &[&str]) -> Result<(Bed, Pat
     options.file_sets = vec![
         FileSet::new("small", &["Signature = MD5"], &[&source]),
         FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo]),
+        FileSet::new("behind", &["Signature = MD5", "ReadFifo = yes"], &[&source, &fifo]),
     ];
     Ok((Bed::start(options)?, fifo))
 }
@@ -53,7 +54,11 @@ struct Held {
 
 impl Held {
     fn begin(bed: &Bed, fifo: &Path) -> Result<Self> {
-        let job = bed.queue("run job=backup-test fileset=fifo yes")?;
+        Self::begin_with(bed, fifo, "fifo")
+    }
+
+    fn begin_with(bed: &Bed, fifo: &Path, fileset: &str) -> Result<Self> {
+        let job = bed.queue(&format!("run job=backup-test fileset={fileset} yes"))?;
         let writer = fifo_writer(fifo)?;
         let name = bed.catalog().job(job)?.job;
         Ok(Self { job, name, writer, noise: Noise::new(3) })
@@ -94,6 +99,21 @@ fn assert_over(bed: &mut Bed, job: u32, states: &[&str]) -> Result<()> {
         let left = open.iter().any(|target| target.ends_with("/fifo"));
         Ok(if left { Err(format!("{open:?}")) } else { Ok(()) })
     })
+}
+
+/// If the host fails now, the job can be resumed behind them.
+#[test]
+fn what_is_saved_reaches_the_storage_while_a_fifo_lets_the_job_wait() -> Result<()> {
+    let (mut bed, fifo) = bed_with_fifo("held-back")?;
+    let held = Held::begin_with(&bed, &fifo, "behind")?;
+    wait_for("the storage to have the files before the FIFO", PATIENCE, || {
+        let shown = bed.console(&["status storage"])?;
+        Ok(if shown.contains("Files=2 ") || shown.contains("Files=3 ") { Ok(()) } else { Err(shown) })
+    })?;
+    let job = held.job;
+    drop(held);
+    assert_eq!(bed.wait(job)?.row.files, 3);
+    assert_over(&mut bed, job, &["OK"])
 }
 
 #[test]

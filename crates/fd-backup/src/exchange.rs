@@ -435,9 +435,16 @@ impl<B> Exchange<B> {
         self.push(&mut state, slot, piece, true);
     }
 
+    /// Worker: whether the sender waits for a piece of this slot.
+    pub(crate) fn is_waited_for(&self, slot: Slot) -> bool {
+        let state = self.lock();
+        state.waiting.sender && slot.0 == state.first
+    }
+
     /// Sender: returns the piece that was sent and takes the next one of the stream; `None` at the
-    /// end.
-    pub(crate) fn next(&self, sent: Option<Piece>, cancel: &CancelToken) -> Option<Piece> {
+    /// end. Where nothing comes for a [`GLANCE`], this is called.
+    pub(crate) fn next(&self, sent: Option<Piece>, cancel: &CancelToken, when_quiet: impl FnOnce()) -> Option<Piece> {
+        let mut when_quiet = Some(when_quiet);
         let mut state = self.lock();
         if let Some(mut piece) = sent.filter(|piece| !piece.is_extra) {
             piece.recycle(self.limits.piece_len);
@@ -485,8 +492,14 @@ impl<B> Exchange<B> {
                 return None;
             }
             state.waiting.sender = true;
-            state = self.wait_for_piece(state);
+            let is_quiet;
+            (state, is_quiet) = self.wait_for_piece(state);
             state.waiting.sender = false;
+            if is_quiet && let Some(when_quiet) = when_quiet.take() {
+                drop(state);
+                when_quiet();
+                state = self.lock();
+            }
         }
     }
 
@@ -598,11 +611,12 @@ impl<B> Exchange<B> {
 
     /// As [`Self::wait`] for the sender, for a moment: it looks again by itself. A piece that comes
     /// when the time is just over wakes nobody, and a cancel is seen.
-    fn wait_for_piece<'a>(&'a self, state: MutexGuard<'a, State<B>>) -> MutexGuard<'a, State<B>> {
+    /// Also tells whether nothing has come in a [`GLANCE`].
+    fn wait_for_piece<'a>(&'a self, state: MutexGuard<'a, State<B>>) -> (MutexGuard<'a, State<B>>, bool) {
         let begun = Instant::now();
         let _waiting = self.times.wait();
-        let (state, _is_over) = self.ready.wait_timeout(state, GLANCE);
+        let (state, is_over) = self.ready.wait_timeout(state, GLANCE);
         self.times.add(Stage::SendWaits, begun.elapsed());
-        state
+        (state, is_over)
     }
 }

@@ -99,6 +99,10 @@ fn in_order(found: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     addresses
 }
 
+/// The longest time before the first keepalive that the kernel takes. The stock daemon gets none
+/// with a longer `Heartbeat Interval`, and warns.
+const LONGEST_IDLE: Duration = Duration::from_secs(32_767);
+
 /// Finds the addresses of a host.
 type Lookup = fn(&str, u16) -> Result<Vec<SocketAddr>, ConnectError>;
 
@@ -165,17 +169,24 @@ impl Attempt<'_> {
         }
     }
 
-    /// One round; the inner error is worth another.
+    /// One round; the inner error is worth another. An address of a family that this host, or the
+    /// source address, can't use does not stand in the way of the others.
     fn try_all(&self, addresses: &[SocketAddr]) -> Result<io::Result<TcpStream>, ConnectError> {
-        let mut last = io::Error::from(Errno::TIMEDOUT);
+        let mut last = Ok(io::Error::from(Errno::TIMEDOUT));
         for address in addresses {
-            let socket = self.open(address)?;
+            let socket = match self.open(address) {
+                Ok(socket) => socket,
+                Err(error) => {
+                    last = last.and(Err(error));
+                    continue;
+                }
+            };
             match self.connect(&socket, address)? {
                 Ok(()) => return Ok(Ok(socket.into())),
-                Err(error) => last = error,
+                Err(error) => last = Ok(error),
             }
         }
-        Ok(Err(last))
+        last.map(Err)
     }
 
     /// A socket with its options, bound where that is asked for.
@@ -187,7 +198,7 @@ impl Attempt<'_> {
             socket.set_nonblocking(true)?;
             socket.set_keepalive(true)?;
             if let Some(idle) = self.plan.keep_idle.filter(|idle| !idle.is_zero()) {
-                socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))?;
+                socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle.min(LONGEST_IDLE)))?;
             }
             if let Some(size) = self.plan.send_buffer {
                 socket.set_send_buffer_size(size)?;

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc;
 
 use bed::peer::{Frame, Peer, director_session, packet};
 use bed::{Bed, BedOptions, Relay, ReservedPort, Result, is_listening, wait_for};
@@ -74,14 +75,17 @@ fn every_address_is_bound_and_calls_have_their_source_address() -> Result<()> {
     Ok(())
 }
 
-/// What a daemon reports about a Storage Daemon that doesn't run; times and names left out.
-fn calls_in_vain(port: u16, dead: u16) -> Result<Vec<String>> {
+/// What a daemon reports about a Storage Daemon that doesn't run there; times and names left out.
+fn calls_in_vain(port: u16, host: &str, dead: u16) -> Result<Vec<String>> {
     let mut peer = director_session(port, 7)?;
-    peer.send(format!("storage address=127.0.0.1 port={dead} ssl=0\n").as_bytes())?;
+    peer.send(format!("storage address={host} port={dead} ssl=0\n").as_bytes())?;
     let mut said = Vec::new();
     loop {
-        let Frame::Data(bytes) = peer.receive()? else { continue };
-        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let text = match peer.receive()? {
+            Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Frame::Closed => return Ok(said),
+            _ => continue,
+        };
         let done = text.starts_with("2902 ");
         // `level=` holds the time.
         said.push(text.split(" level=").map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit())).collect());
@@ -104,7 +108,7 @@ fn an_absent_storage_daemon_is_called_for_the_configured_time() -> Result<()> {
     let said = std::thread::scope(|scope| {
         let calling = ports.map(|port| {
             let dead = dead.number();
-            scope.spawn(move || calls_in_vain(port, dead))
+            scope.spawn(move || calls_in_vain(port, "127.0.0.1", dead))
         });
         calling.map(|calling| calling.join().unwrap())
     });
@@ -116,5 +120,37 @@ fn an_absent_storage_daemon_is_called_for_the_configured_time() -> Result<()> {
     let (stock, ours) = (names(stock), names(ours));
     assert!(stock.iter().any(|line| line.contains("[FE0039] Unable to connect to Storage daemon")), "{stock:#?}");
     assert_eq!(stock, ours);
+    Ok(())
+}
+
+/// `::1` comes first, but no socket of IPv6 can have a source address of IPv4; and the kernel takes
+/// no keepalive time of a day.
+#[test]
+fn what_the_kernel_refuses_keeps_no_client_from_its_storage_daemon() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon an /etc of its own");
+    }
+    let mut options = BedOptions::side_by_side("refused-options")?;
+    options.tls_psk = false;
+    for client in &mut options.clients {
+        client.file_daemon = vec![format!("FD Source Address = {SOURCE}"), "Heartbeat Interval = 1 day".to_owned()];
+        let hosts = options.folder.path().join("hosts");
+        fs::write(&hosts, "127.0.0.1 localhost\n::1 both\n127.0.0.1 both\n").unwrap();
+        let script = format!("mount --bind '{}' /etc/hosts && exec \"$@\"", hosts.display());
+        client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+    }
+    let mut bed = Bed::start(options)?;
+    for name in CLIENTS {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (called, callers) = mpsc::channel();
+        std::thread::spawn(move || {
+            while let Ok((_, from)) = listener.accept() {
+                called.send(from.ip()).unwrap();
+            }
+        });
+        let said = calls_in_vain(bed.client(name)?.port(), "both", port)?;
+        assert_eq!(callers.try_iter().collect::<Vec<_>>(), [SOURCE], "{name}: {said:#?}");
+    }
     Ok(())
 }

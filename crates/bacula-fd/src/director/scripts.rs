@@ -7,7 +7,6 @@ use fd_session::texts::BAD_RUN_SCRIPT;
 use fd_transport::Canceller;
 
 use super::conversation::{Conversation, Flow};
-use crate::job::job_codes::job_codes;
 use crate::job::outbox::Outbox;
 use crate::job::runscript::{self, Moment, Surroundings};
 use crate::shared::job::{Job, Phase};
@@ -39,7 +38,7 @@ impl<'d> Conversation<'d> {
     fn run_before_job(&mut self, command: &[u8]) -> Flow {
         let job = self.job();
         let failed_before = job.status().is_canceled();
-        self.with_surroundings(&job, |surroundings, say| {
+        self.with_surroundings(|surroundings, say| {
             runscript::run(command, Moment::AtOnce, true, &job, surroundings, say);
         });
         if job.status().is_canceled() && !failed_before {
@@ -65,7 +64,7 @@ impl<'d> Conversation<'d> {
         let scripts = std::mem::take(&mut self.asked.scripts);
         if !scripts.is_empty() {
             let job = self.job();
-            self.with_surroundings(&job, |surroundings, say| {
+            self.with_surroundings(|surroundings, say| {
                 runscript::run_all(&scripts, moment, &job, surroundings, say);
             });
         }
@@ -83,20 +82,17 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    fn with_surroundings(
-        &mut self,
-        job: &Job,
-        work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(fd_messages::MessageType, &[u8])),
-    ) {
-        let words = job.words();
+    fn with_surroundings(&mut self, work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(MessageType, &[u8]))) {
         let (client, previous_job) =
             (self.daemon.config().file_daemon.name.clone(), self.asked.level.previous_job.clone());
-        let resource = self.resource;
-        let codes = job_codes(job, &words, client.as_bytes(), resource.name.as_bytes(), &previous_job);
         let director = self.channel.canceller();
-        let director_gone = || director.peer_has_left();
-        let allowed = &resource.allowed_script_directories;
-        let surroundings = Surroundings { codes, allowed, director_gone: &director_gone };
+        let surroundings = Surroundings {
+            client: client.as_bytes(),
+            director: self.resource.name.as_bytes(),
+            previous_job: &previous_job,
+            allowed: &self.resource.allowed_script_directories,
+            director_gone: &|| director.peer_has_left(),
+        };
         work(&surroundings, &mut |kind, text| self.say(kind, text));
     }
 }
@@ -113,11 +109,13 @@ pub(super) struct LateScripts<'d> {
 impl LateScripts<'_> {
     /// Runs them; their messages go the way of the job's.
     pub(super) fn run(&self, job: &Job, outbox: &Outbox) {
-        let words = job.words();
-        let (client, director) = (self.client.as_bytes(), self.director.name.as_bytes());
-        let codes = job_codes(job, &words, client, director, &self.previous_job);
-        let allowed = &self.director.allowed_script_directories;
-        let surroundings = Surroundings { codes, allowed, director_gone: &|| self.connection.peer_has_left() };
+        let surroundings = Surroundings {
+            client: self.client.as_bytes(),
+            director: self.director.name.as_bytes(),
+            previous_job: &self.previous_job,
+            allowed: &self.director.allowed_script_directories,
+            director_gone: &|| self.connection.peer_has_left(),
+        };
         let mut say = |kind, text: &[u8]| outbox.message(kind, text);
         runscript::run_all(&self.scripts, Moment::AfterVss, job, &surroundings, &mut say);
     }

@@ -102,9 +102,13 @@ pub(crate) fn run<K>(
         storage.hang_up();
     }
     if !(all_sent(job, outcome) && none_died(job, &plan, outbox)) {
-        // A message has failed the job. The Storage Daemon did nothing wrong, and says nothing if
+        // A message or a script has failed the job. The Storage Daemon did nothing wrong, and says nothing if
         // the data ends as it should.
-        if job.status() == JobStatus::Fatal && job.aborts() == 0 && is_between_records && !hung_up {
+        if matches!(job.status(), JobStatus::Fatal | JobStatus::Error)
+            && job.aborts() == 0
+            && is_between_records
+            && !hung_up
+        {
             let _failed_already = storage.end_of_data();
         }
         return;
@@ -228,5 +232,11 @@ impl FrameSink for Sink<'_> {
             return Err(SinkError { reason: String::new() });
         }
         Ok(())
+    }
+
+    fn flush(&mut self) {
+        if let Err(error) = self.storage.channel().flush() {
+            tracing::debug!(%error, "the Storage Daemon can't be reached");
+        }
     }
 }

@@ -6,12 +6,12 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-use fd_messages::MessageType;
-use fd_messages::{JobCodes, expand_job_codes};
+use fd_messages::{MessageType, expand_job_codes};
 use fd_os::io_error_text;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;
 
+use crate::job::job_codes::job_codes;
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
 use crate::texts;
@@ -80,12 +80,23 @@ impl Moment {
 /// What a script depends on.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
-    /// For the job codes.
-    pub codes: JobCodes<'a>,
+    /// For the job codes: the client, the Director, and the job before.
+    pub client: &'a [u8],
+    pub director: &'a [u8],
+    pub previous_job: &'a [u8],
     /// `AllowedScriptDirectories` of the Director.
     pub allowed: &'a [Vec<u8>],
     /// Whether the Director has gone.
     pub director_gone: &'a dyn Fn() -> bool,
+}
+
+impl Surroundings<'_> {
+    /// A command with the codes of the job as it is now: a script before this one may have failed
+    /// it.
+    fn expand(&self, command: &[u8], job: &Job) -> Vec<u8> {
+        let words = job.words();
+        expand_job_codes(command, &job_codes(job, &words, self.client, self.director, self.previous_job))
+    }
 }
 
 /// Whether a script is still wanted.
@@ -153,7 +164,7 @@ pub(crate) fn run(
     say: &mut dyn FnMut(MessageType, &[u8]),
 ) {
     let label = moment.label();
-    let command = expand_job_codes(command, &surroundings.codes);
+    let command = surroundings.expand(command, job);
     let watch = Watch::new(job, moment, surroundings.director_gone);
     say(MessageType::Info, &texts::script_starts(label, &command));
     let ended = execute(&command, surroundings.allowed, &watch, &mut |line| {

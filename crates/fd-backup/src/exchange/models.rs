@@ -126,7 +126,7 @@ impl Model {
 
     fn send(&self) {
         let mut sent = None;
-        while let Some(piece) = self.exchange.next(sent.take(), &self.cancel) {
+        while let Some(piece) = self.exchange.next(sent.take(), &self.cancel, || ()) {
             self.stream.lock().unwrap().push_str(std::str::from_utf8(&piece.frames).unwrap());
             let state = self.exchange.lock();
             let waiting: usize = state.outputs.iter().map(|output| output.pieces.len()).sum();
@@ -227,7 +227,7 @@ fn two_pieces(is_slow: bool) {
     let clock = is_slow.then(|| thread::spawn(|| pass(GLANCE)));
     let mut pieces = 0;
     let mut sent = None;
-    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
+    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new(), || ()) {
         pieces += 1;
         sent = Some(piece);
     }

@@ -28,7 +28,7 @@ fn pieces_come_out_in_the_order_of_submission() {
     exchange.close(first, next);
     let mut sent = None;
     let mut texts = Vec::new();
-    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
+    while let Some(piece) = exchange.next(sent.take(), &CancelToken::new(), || ()) {
         texts.push(piece.frames.clone());
         sent = Some(piece);
     }
@@ -44,7 +44,7 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
     let times = Arc::clone(&exchange.times);
     let parts = [times.take_part(), times.take_part()];
     thread::scope(|scope| {
-        let sender = scope.spawn(|| exchange.next(None, &CancelToken::new()).is_none());
+        let sender = scope.spawn(|| exchange.next(None, &CancelToken::new(), || ()).is_none());
         while !exchange.lock().waiting.sender {
             thread::yield_now();
         }
@@ -77,10 +77,10 @@ fn a_worker_that_stays_near_waits_until_half_of_its_pieces_are_sent() {
         while exchange.lock().waiting.for_few.is_none() {
             thread::yield_now();
         }
-        let mut sent = exchange.next(None, &CancelToken::new());
-        sent = exchange.next(sent.take(), &CancelToken::new());
+        let mut sent = exchange.next(None, &CancelToken::new(), || ());
+        sent = exchange.next(sent.take(), &CancelToken::new(), || ());
         assert_eq!(exchange.lock().waiting.for_few, Some(2), "three pieces are left");
-        sent = exchange.next(sent.take(), &CancelToken::new());
+        sent = exchange.next(sent.take(), &CancelToken::new(), || ());
         let next = fifth.join().unwrap();
         assert_eq!(exchange.lock().waiting.for_few, None);
         assert!(sent.is_some());
@@ -102,14 +102,14 @@ fn the_last_pieces_are_reserved_for_the_first_slot() {
         let mut piece_of_first = piece(&exchange, first, b"1");
         for _ in 0..100 {
             piece_of_first = exchange.publish(first, piece_of_first, None).unwrap();
-            let sent = exchange.next(None, &CancelToken::new()).unwrap();
+            let sent = exchange.next(None, &CancelToken::new(), || ()).unwrap();
             assert!(!waiting.is_finished());
             exchange.lock().taken -= 1;
             drop(sent);
         }
         exchange.close(first, piece_of_first);
-        let last_of_first = exchange.next(None, &CancelToken::new());
-        assert_eq!(exchange.next(last_of_first, &CancelToken::new()).unwrap().frames, b"ahead");
+        let last_of_first = exchange.next(None, &CancelToken::new(), || ());
+        assert_eq!(exchange.next(last_of_first, &CancelToken::new(), || ()).unwrap().frames, b"ahead");
         waiting.join().unwrap();
     });
 }
@@ -135,7 +135,7 @@ fn the_exchange_works_with_one_piece() {
         }
         let mut sent = None;
         let mut texts = String::new();
-        while let Some(piece) = exchange.next(sent.take(), &CancelToken::new()) {
+        while let Some(piece) = exchange.next(sent.take(), &CancelToken::new(), || ()) {
             texts.push_str(std::str::from_utf8(&piece.frames).unwrap());
             sent = Some(piece);
         }
@@ -175,7 +175,7 @@ fn stopping_wakes_all_threads() {
         let waiters: [fn(&Exchange<u32>, Slot); 3] = [
             |exchange, _| assert!(exchange.submit(3).is_err()),
             |exchange, slot| assert!(exchange.obtain(slot).is_err()),
-            |exchange, _| assert!(exchange.next(None, &CancelToken::new()).is_none()),
+            |exchange, _| assert!(exchange.next(None, &CancelToken::new(), || ()).is_none()),
         ];
         for waiter in waiters {
             let (ready, exchange) = (ready.clone(), &exchange);
@@ -200,8 +200,8 @@ fn memory_of_a_long_record_is_freed() {
     let (slot, _) = exchange.take_batch(usize::MAX).unwrap();
     exchange.close(slot, piece(&exchange, slot, &vec![0; 100_000]));
     exchange.no_more_batches();
-    let sent = exchange.next(None, &CancelToken::new());
-    assert!(exchange.next(sent, &CancelToken::new()).is_none());
+    let sent = exchange.next(None, &CancelToken::new(), || ());
+    assert!(exchange.next(sent, &CancelToken::new(), || ()).is_none());
     assert!(exchange.lock().spare[0].frames.capacity() < 100_000);
 }
 

@@ -3,6 +3,8 @@
 //! A worker has one [`Emitter`]. It opens a slot, writes the records of a batch, and closes the
 //! slot. Full pieces are published on the way.
 
+use std::time::{Duration, Instant};
+
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
 use fd_crypto::{DigestBatch, DigestSet};
 use fd_records::{DigestKind, DigestValue, Stream, stream_header};
@@ -16,6 +18,8 @@ use crate::shared::job::Job;
 
 /// While there are many workers, each keeps about so many bytes of data for batched digests.
 const KEPT_BY_MANY: usize = 256 << 10;
+/// So long the sender may wait for a piece that is not full.
+const LONGEST_STAY: Duration = Duration::from_secs(1);
 
 /// Encodes records as frames, at the end of a buffer.
 pub(crate) struct RecordWriter {
@@ -99,6 +103,8 @@ pub(crate) struct Emitter<'j> {
     /// The open slot; `piece` belongs to it.
     open: Option<Slot>,
     piece: Piece,
+    /// Since when the piece is filled, or when it was last asked whether the sender waits for it.
+    since: Instant,
     /// The files of this piece whose digests are batched.
     batch: DigestBatch<Places>,
     /// Set if files are signed.
@@ -115,6 +121,7 @@ impl<'j> Emitter<'j> {
             writer: RecordWriter::new(job.plan.comm_compression),
             open: None,
             piece: Piece::default(),
+            since: Instant::now(),
             batch: DigestBatch::new(job.plan.processor),
             signing,
             most_ahead: None,
@@ -124,6 +131,7 @@ impl<'j> Emitter<'j> {
     /// Starts the output of a slot.
     pub(crate) fn open(&mut self, slot: Slot) -> Result<(), Stopped> {
         self.piece = self.job.exchange.obtain(slot)?;
+        self.since = Instant::now();
         self.open = Some(slot);
         self.writer.begin_slot();
         Ok(())
@@ -256,12 +264,22 @@ impl<'j> Emitter<'j> {
         settle(&mut self.batch, &mut self.piece.frames, self.signing.as_mut())
     }
 
-    /// Publishes the piece if it is full.
+    /// Publishes the piece if it is full, or if the sender has waited long for it: a file that takes
+    /// hours must not keep back those before it.
     pub(crate) fn make_room(&mut self) -> Result<(), Stopped> {
-        if self.piece.frames.len() >= self.job.piece_len {
+        if self.piece.frames.len() >= self.job.piece_len || self.is_waited_for() {
             self.publish()?;
         }
         Ok(())
+    }
+
+    fn is_waited_for(&mut self) -> bool {
+        if self.since.elapsed() < LONGEST_STAY {
+            return false;
+        }
+        // Asked anew after as long.
+        self.since = Instant::now();
+        self.open.is_some_and(|slot| self.job.exchange.is_waited_for(slot))
     }
 
     /// Publishes the piece as it is.
@@ -269,6 +287,7 @@ impl<'j> Emitter<'j> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
             self.piece = self.job.exchange.publish(slot, piece, self.most_ahead)?;
+            self.since = Instant::now();
         }
         Ok(())
     }

@@ -312,6 +312,10 @@ impl<'j> Saver<'j> {
 
     /// Reads and sends the data.
     fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
+        if entry.file_type == FileType::Fifo {
+            // Who writes into it may take long.
+            self.emitter.publish()?;
+        }
         let (options, file_type) = (&entry.options, entry.file_type);
         let is_stopped = || self.job.is_stopped();
         let encrypted = self.encrypts(file_type);

@@ -51,7 +51,7 @@ impl<'s> Sender<'s> {
 
     pub(crate) fn send_all(&mut self, job: &Job) -> Result<(), BackupError> {
         let mut sent = None;
-        while let Some(mut piece) = job.exchange.next(sent.take(), self.cancel) {
+        while let Some(mut piece) = job.exchange.next(sent.take(), self.cancel, || self.sink.flush()) {
             self.send(&mut piece)?;
             sent = Some(piece);
         }

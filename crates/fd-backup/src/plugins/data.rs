@@ -65,7 +65,8 @@ fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<IoD
         let start = saver.emitter.begin_block(false);
         let room = saver.emitter.block_room(false);
         let payload = room.len();
-        let (done, spent) = read(guest, room, most)?;
+        // A plugin that is gone has left room without data: it would end the stream.
+        let (done, spent) = read(guest, room, most).inspect_err(|_| room.truncate(start))?;
         let len = length(done, most);
         room.truncate(if len == 0 { start } else { payload.saturating_add(len) });
         if len > 0 {

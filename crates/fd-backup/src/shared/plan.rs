@@ -145,6 +145,9 @@ pub trait FrameSink {
     /// # Errors
     /// The Storage Daemon can't be reached. That ends the backup.
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError>;
+
+    /// Sends what is gathered: nothing more comes at present. A failure shows with the next frames.
+    fn flush(&mut self) {}
 }
 
 /// Why frames can't be sent.

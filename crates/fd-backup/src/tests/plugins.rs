@@ -1,7 +1,8 @@
 //! Files of plugins: their records, options, data, and what goes wrong (reference 07 §5, §6).
 
 use std::fs;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
@@ -12,7 +13,7 @@ use fd_walk::{Purpose, WalkSettings};
 use super::accurate::{CHANGES, listed, stat_of};
 use super::fake::{Fake, FakeFile, Script, job_plugins};
 use super::protect::protection;
-use super::support::{Bed, Log, Outcome, Record};
+use super::support::{Bed, Collector, Log, Outcome, Record};
 use crate::{AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
 
 const COMMAND: &str = "tp:mode=full:arg two";
@@ -552,7 +553,28 @@ fn a_plugin_that_is_gone_ends_the_job() {
         let fatal = outcome.texts(MessageType::Fatal);
         assert!(matches!(fatal[..], [text] if text.starts_with(&format!("tp is gone in {call}"))), "{fatal:?}");
         assert!(outcome.texts(MessageType::Error).is_empty());
+        assert_eq!(outcome.sink.empty_frames(), 0, "{call}");
     }
+}
+
+/// A database may take an hour before its plugin has the first byte.
+#[test]
+fn what_is_saved_is_sent_while_a_plugin_lets_the_job_wait() {
+    let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", &format!("P {COMMAND}"), "N"]);
+    bed.file("file", b"x");
+    let (told, flushed) = mpsc::channel();
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&sent);
+    let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(move |call, _| {
+        if call.starts_with("read") && seen.lock().unwrap().is_empty() {
+            *seen.lock().unwrap() = flushed.recv_timeout(Duration::from_secs(60)).unwrap_or_default();
+        }
+    });
+    bed.plan.plugins = job_plugins([plugin]);
+    let outcome = bed.run_with(Collector::telling(told));
+    assert!(outcome.result.is_ok(), "{:?}", outcome.result);
+    let name = bed.name("file").into_bytes();
+    assert!(sent.lock().unwrap().windows(name.len()).any(|part| part == name), "the file was sent");
 }
 
 #[test]

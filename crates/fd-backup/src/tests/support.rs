@@ -4,6 +4,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use crate::{BackupError, BackupPlan, FrameSink, SinkError};
@@ -47,6 +48,8 @@ pub(crate) struct Collector {
     /// Called with the number of each call before its frames are taken; `false` refuses them.
     hook: Option<Box<dyn FnMut(usize) -> bool>>,
     calls: usize,
+    /// Gets all that was sent when it is flushed.
+    flushed: Option<Sender<Vec<u8>>>,
 }
 
 impl FrameSink for Collector {
@@ -61,9 +64,35 @@ impl FrameSink for Collector {
         self.count += count;
         Ok(())
     }
+
+    fn flush(&mut self) {
+        if let Some(flushed) = &self.flushed {
+            flushed.send(self.wire.clone()).unwrap();
+        }
+    }
 }
 
 impl Collector {
+    /// A collector that tells what it has when it is flushed.
+    pub(crate) fn telling(flushed: Sender<Vec<u8>>) -> Self {
+        Self { flushed: Some(flushed), ..Self::default() }
+    }
+
+    /// How many frames are without data. Each would end a stream.
+    pub(crate) fn empty_frames(&self) -> usize {
+        let (mut rest, mut empty) = (self.wire.as_slice(), 0);
+        while !rest.is_empty() {
+            let (is_empty, consumed) = match parse(rest).unwrap() {
+                Parsed::Empty { consumed } => (true, consumed),
+                Parsed::Data { consumed, .. } | Parsed::Signal { consumed, .. } => (false, consumed),
+                Parsed::Need(_) => panic!("a part of a frame"),
+            };
+            empty += usize::from(is_empty);
+            rest = &rest[consumed..];
+        }
+        empty
+    }
+
     /// A collector that calls `hook` before each call.
     pub(crate) fn with_hook(hook: impl FnMut(usize) -> bool + 'static) -> Self {
         Self { hook: Some(Box::new(hook)), ..Self::default() }
