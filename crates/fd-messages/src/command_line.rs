@@ -3,9 +3,6 @@
 
 use std::borrow::Cow;
 
-/// Most words that a command is split into.
-const MOST_WORDS: usize = 100;
-
 /// The values of the `%` codes.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct JobCodes<'a> {
@@ -97,12 +94,12 @@ pub fn expand_job_codes(command: &[u8], codes: &JobCodes<'_>) -> Vec<u8> {
 /// Splits a command into the program and its arguments. No shell is involved.
 ///
 /// Blanks and tabs separate words. A word that starts with a quote runs to the next quote of the
-/// same kind; any other word ends at a blank only. Words beyond the hundredth are dropped.
+/// same kind; any other word ends at a blank only. The stock daemon fails where there are
+/// more than a hundred.
 pub fn split_arguments(command: &[u8]) -> Vec<Vec<u8>> {
     let mut words = Vec::new();
     let mut rest = command;
-    while words.len() < MOST_WORDS {
-        let Some(start) = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t')) else { break };
+    while let Some(start) = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t')) {
         rest = rest.get(start..).unwrap_or_default();
         let end = match rest.split_first() {
             Some((&quote @ (b'"' | b'\''), after)) => {
@@ -189,7 +186,7 @@ mod tests {
         assert_eq!(split("a \"b c\"d"), ["a", "b c", "d"]);
         assert_eq!(split("a b'c d'"), ["a", "b'c", "d'"]);
         assert_eq!(split(" \t "), Vec::<String>::new());
-        assert_eq!(split(&"w ".repeat(150)).len(), MOST_WORDS);
+        assert_eq!(split(&"w ".repeat(150)).len(), 150);
     }
 
     #[test]

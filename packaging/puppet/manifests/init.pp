@@ -32,7 +32,7 @@ class ferrofd (
 
   # The removal of the other package stops its daemon, also in the middle of a job.
   exec { 'ferrofd: wait until no Director is connected':
-    command   => "! awk '\$2 ~ /:${hex}\$/ && \$4 == \"01\" { found = 1 } END { exit !found }' /proc/net/tcp /proc/net/tcp6",
+    command   => "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '\$2 ~ /:${hex}\$/ && \$4 == \"01\" { found = 1 } END { exit found }'",
     provider  => shell,
     path      => ['/usr/sbin', '/usr/bin', '/sbin', '/bin'],
     unless    => $known,

@@ -17,7 +17,7 @@
 # The removal of the other package stops its daemon, also in the middle of a job.
 ferrofd-idle:
   cmd.run:
-    - name: "! awk '$2 ~ /:{{ port }}$/ && $4 == \"01\" { found = 1 } END { exit !found }' /proc/net/tcp /proc/net/tcp6"
+    - name: "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$2 ~ /:{{ port }}$/ && $4 == \"01\" { found = 1 } END { exit found }'"
     - retry:
         attempts: 120
         interval: 30

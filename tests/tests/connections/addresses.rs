@@ -84,7 +84,7 @@ fn calls_in_vain(port: u16, host: &str, dead: u16) -> Result<Vec<String>> {
         let text = match peer.receive()? {
             Frame::Data(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             Frame::Closed => return Ok(said),
-            _ => continue,
+            Frame::Signal(_) => continue,
         };
         let done = text.starts_with("2902 ");
         // `level=` holds the time.

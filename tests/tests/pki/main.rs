@@ -312,6 +312,26 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
     Ok(())
 }
 
+/// On a host that takes the place of one that is gone, beside its own key.
+#[test]
+fn the_private_key_of_a_signer_decrypts_with_ours_only() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-heir", [])?;
+    let folder = options.folder.make("keys")?;
+    let [gone, heir] = ["gone", "heir"].map(|name| Keys::make(&folder, name));
+    let signer = format!("PKI Signer = \"{}\"", gone.pair.display());
+    let encrypting = "PKI Encryption = yes";
+    options.clients =
+        vec![client(fd, "gone", &gone, &[], &[encrypting]), client(fd, "heir", &heir, &[], &[encrypting, &signer])];
+    fs::write(options.source()?.join("file"), "its data\n").unwrap();
+    let bed = Bed::start(options)?;
+    let job = bed.backup("gone", "")?.must_be_good()?.row.id;
+    let (restored, _) = restore_onto(&bed, job, "gone", "heir")?;
+    let expected = if fd == Fd::Ours { 'T' } else { 'E' };
+    assert_eq!(restored.row.status, expected, "{}", restored.log);
+    Ok(())
+}
+
 /// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate
 /// job compares with it later. The stock daemon saves every second of these files again.
 #[test]

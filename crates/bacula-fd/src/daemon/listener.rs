@@ -59,11 +59,9 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
             // (reference 01 §6.1).
             Err(error) => {
                 tracing::warn!(%error, "accept failed");
-                if matches!(error.raw_os_error().map(Errno::from_raw), Some(Errno::EMFILE | Errno::ENFILE)) {
-                    // Descriptors come back when a session ends; trying again at once would only
-                    // use the processor.
-                    thread::sleep(Duration::from_millis(100));
-                }
+                // Descriptors and memory come back when a session ends; trying again at once would
+                // only use the processor.
+                thread::sleep(Duration::from_millis(100));
             }
         }
     }

@@ -102,8 +102,8 @@ pub(crate) fn run<K>(
         storage.hang_up();
     }
     if !(all_sent(job, outcome) && none_died(job, &plan, outbox)) {
-        // A message or a script has failed the job. The Storage Daemon did nothing wrong, and says nothing if
-        // the data ends as it should.
+        // A message or a script has failed the job. The Storage Daemon did nothing wrong, and says
+        // nothing if the data ends as it should.
         if matches!(job.status(), JobStatus::Fatal | JobStatus::Error)
             && job.aborts() == 0
             && is_between_records

@@ -87,8 +87,8 @@ impl Held {
         self.holders.len() - leaving.min(MOST_LEAVING)
     }
 
-    /// Closes the oldest if it has had its time. Otherwise, and if it must leave before its place is
-    /// free, returns how long to wait before the next look.
+    /// Closes the oldest if it has had its time. Otherwise, and if it must leave before its place
+    /// is free, returns how long to wait before the next look.
     fn make_room(&mut self, least_time: Duration) -> Option<Duration> {
         let before = self.taken();
         let may_be_closed = |holder: &&mut Holder| matches!(holder.stay, Stay::UntilSentAway(_));

@@ -264,8 +264,8 @@ impl<'j> Emitter<'j> {
         settle(&mut self.batch, &mut self.piece.frames, self.signing.as_mut())
     }
 
-    /// Publishes the piece if it is full, or if the sender has waited long for it: a file that takes
-    /// hours must not keep back those before it.
+    /// Publishes the piece if it is full, or if the sender has waited long for it: a file that
+    /// takes hours must not keep back those before it.
     pub(crate) fn make_room(&mut self) -> Result<(), Stopped> {
         if self.piece.frames.len() >= self.job.piece_len || self.is_waited_for() {
             self.publish()?;

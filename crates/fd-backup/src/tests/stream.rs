@@ -5,6 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 
 use super::support::{self, Bed, Collector, Record, hex, noise};
+use crate::shared::plan::block_len;
 use fd_messages::MessageType;
 use fd_records::{FileType, Stream};
 
@@ -14,6 +15,13 @@ const NOTHING_MD5: &str = "d41d8cd98f00b204e9800998ecf8427e";
 
 fn kinds(records: &[Record]) -> Vec<(u32, i64, Vec<usize>)> {
     records.iter().map(|record| (record.stream, record.size, record.messages.iter().map(Vec::len).collect())).collect()
+}
+
+#[test]
+fn records_are_as_long_as_the_network_buffer_within_what_a_storage_daemon_takes() {
+    for (asked, len) in [(0, 65_536), (512, 1024), (1024, 1024), (100_000, 100_000), (1_048_576, 936_476)] {
+        assert_eq!(block_len(asked), len, "{asked}");
+    }
 }
 
 #[test]
