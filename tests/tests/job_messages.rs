@@ -100,3 +100,19 @@ fn the_end_of_a_job_is_known_even_if_the_director_s_file_lacks_its_report() -> R
     assert!(file.is_symlink() && job.log.contains("  Termination: "), "{}", job.log);
     Ok(())
 }
+
+/// The job has no files, and what it has sent ends as it should.
+#[test]
+fn a_script_that_fails_before_the_first_file_is_no_error_of_the_storage() -> Result<()> {
+    let mut client = ClientOptions::new(Fd::under_test()?).named("test");
+    let script = ["RunScript {", "Runs On Client = yes", "Runs When = AfterVSS", "Command = \"/bin/false\"", "}"];
+    client.job = script.map(ToOwned::to_owned).to_vec();
+    let options = BedOptions::new("failed-script", [client])?;
+    options.source()?;
+    let job = Bed::start(options)?.backup("test", "")?;
+    let said = &job.log;
+    assert!(said.contains("Runscript: ClientAfterVSS returned non-zero status=1."), "{said}");
+    assert!(!said.contains("Error reading data header from FD"), "{said}");
+    assert_eq!((job.row.status, job.row.files), ('E', 0), "{said}");
+    Ok(())
+}

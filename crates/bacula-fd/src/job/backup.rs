@@ -72,6 +72,14 @@ impl LineWatch<'_> {
     }
 }
 
+/// A message or a script has failed the job. The Storage Daemon did nothing wrong, and says nothing
+/// if the data ends as it should.
+fn end_failed(job: &Job, storage: &mut StorageConnection) {
+    if matches!(job.status(), JobStatus::Fatal | JobStatus::Error) && job.aborts() == 0 {
+        let _failed_already = storage.end_of_data();
+    }
+}
+
 /// Runs the backup; errors become messages and the job's status. `prepare` is done when the Storage
 /// Daemon is ready, and gives the plan its FileSet; what it returns is kept until all files were
 /// read. `end` is done when all files were looked at.
@@ -88,9 +96,12 @@ pub(crate) fn run<K>(
         Ok(ticket) => ticket,
         Err(error) => return fail(job, outbox, &error),
     };
-    let Ok(kept) = prepare(&mut plan) else { return job.change_status(JobStatus::Error) };
+    let Ok(kept) = prepare(&mut plan) else {
+        job.change_status(JobStatus::Error);
+        return end_failed(job, storage);
+    };
     job.change_status(JobStatus::Running);
-    let mut sink = Sink { job, outbox, storage, watch, hung_up: false, is_between_records: true };
+    let mut sink = Sink { job, outbox, storage, watch, hung_up: false, is_between_records: true, lost: None };
     let outcome = fd_backup::run(&plan, &job.progress, outbox, &job.cancel, &mut sink);
     let Sink { hung_up, is_between_records, .. } = sink;
     drop(kept);
@@ -102,14 +113,8 @@ pub(crate) fn run<K>(
         storage.hang_up();
     }
     if !(all_sent(job, outcome) && none_died(job, &plan, outbox)) {
-        // A message or a script has failed the job. The Storage Daemon did nothing wrong, and says
-        // nothing if the data ends as it should.
-        if matches!(job.status(), JobStatus::Fatal | JobStatus::Error)
-            && job.aborts() == 0
-            && is_between_records
-            && !hung_up
-        {
-            let _failed_already = storage.end_of_data();
+        if is_between_records && !hung_up {
+            end_failed(job, storage);
         }
         return;
     }
@@ -173,6 +178,8 @@ struct Sink<'s> {
     hung_up: bool,
     /// The last frame that was sent is the end of a record, or nothing was sent.
     is_between_records: bool,
+    /// Why nothing can be sent any more, to be told with the next frames.
+    lost: Option<ChannelError>,
 }
 
 /// The signal that ends a record, as it is sent.
@@ -180,6 +187,9 @@ const END_OF_RECORD: [u8; 4] = (-1_i32).to_be_bytes();
 
 impl Sink<'_> {
     fn send(&mut self, mut frames: &[u8], mut count: CommCount) -> Result<(), ChannelError> {
+        if let Some(lost) = self.lost.take() {
+            return Err(lost);
+        }
         if let Some(check) = &mut self.watch.packet_check {
             while let Some((before, rest)) = check.due(frames).and_then(|at| frames.split_at_checked(at)) {
                 self.storage.channel().send_encoded(before, std::mem::take(&mut count))?;
@@ -235,8 +245,8 @@ impl FrameSink for Sink<'_> {
     }
 
     fn flush(&mut self) {
-        if let Err(error) = self.storage.channel().flush() {
-            tracing::debug!(%error, "the Storage Daemon can't be reached");
+        if self.lost.is_none() {
+            self.lost = self.storage.channel().flush().err();
         }
     }
 }
