@@ -53,8 +53,18 @@ fn events_at(top: &Path, lookup_depth: LookupDepth, calls: Arc<dyn Calls>, host:
 }
 
 fn events_with(top: &Path, settings: &WalkSettings, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
+    events_of(&["I", &format!("F {}", top.display())], top, settings, calls, host)
+}
+
+fn events_of(
+    lines: &[&str],
+    top: &Path,
+    settings: &WalkSettings,
+    calls: Arc<dyn Calls>,
+    host: &Host,
+) -> (Vec<String>, WalkEnd) {
     let mut parser = Parser::new(&NoExpressions);
-    for line in ["I", &format!("F {}", top.display())] {
+    for line in lines {
         let _reaction = parser.line(line.as_bytes()).unwrap();
     }
     let mut events = Vec::new();
@@ -129,6 +139,38 @@ fn whatever_the_order_of_answers_the_events_are_the_same() {
         let depth = [2, 8, 64][usize::try_from(seed).unwrap() % 3];
         let calls = Late { seed: seed.wrapping_mul(0x2545_f491_4f6c_dd1d), calls: AtomicU64::default() };
         assert_eq!(events(folder.path(), depth, Arc::new(calls)), expected, "seed {seed}");
+    }
+}
+
+/// As a file system of another user that root may not enter.
+struct Unknown;
+
+impl Calls for Unknown {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        if name.starts_with(b"closed") { Err(Errno::ACCESS) } else { Kernel.lstat(at, name) }
+    }
+
+    fn open(&self, at: BorrowedFd<'_>, name: &[u8], identity: (u64, u64)) -> Result<OwnedFd, Errno> {
+        Kernel.open(at, name, identity)
+    }
+}
+
+#[test]
+fn what_cannot_be_examined_is_excluded_as_what_its_directory_says_that_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    fs::create_dir(top.join("closed directory")).unwrap();
+    fs::write(top.join("closed file"), "x").unwrap();
+    let file_set = format!("F {}", top.display());
+    let host = Host { is_cancelled: false.into() };
+    for (pattern, told) in
+        [("WD */closed*", ["file"].as_slice()), ("WF */closed*", &["directory"]), ("W */closed*", &[])]
+    {
+        let lines = ["I", "O e", pattern, "N", &file_set];
+        let (events, _) = events_of(&lines, top, &WalkSettings::default(), Arc::new(Unknown), &host);
+        let found: Vec<&str> =
+            ["directory", "file"].into_iter().filter(|kind| events.iter().any(|event| event.contains(kind))).collect();
+        assert_eq!(found, told, "{pattern}: {events:?}");
     }
 }
 

@@ -103,9 +103,11 @@ fn errors_of_excluded_entries_are_not_reported() {
     }
     let told = |lines: &[&str]| tree.full(lines).iter().filter(|word| word.starts_with("[!")).count();
     assert_eq!(told(&["I", "F /t"]), 1);
-    // For the FileSet, an entry without attributes is no directory.
-    let pattern = format!("WF *{}", "?".repeat(4000));
-    assert_eq!(told(&["I", "O e", &pattern, "N", "F /t"]), 0);
+    // It counts as what the directory above it says that it is.
+    for (kind, errors) in [("WD", 0), ("WF", 1), ("W", 0)] {
+        let pattern = format!("{kind} *{}", "?".repeat(4000));
+        assert_eq!(told(&["I", "O e", &pattern, "N", "F /t"]), errors, "{kind}");
+    }
 }
 
 #[test]
