@@ -3,9 +3,6 @@
 //! A caller without a place waits until one is free. So that idle connections can't block it, the
 //! oldest that has had its least time is closed for it. A caller that logs in needs a fraction of
 //! that time, and is never closed, however many come at once.
-//!
-//! A closed one gives its place away at once, for it may take long to leave: its name is looked up
-//! for `hosts.allow`, say, and who knows it does not answer. Only so many may be leaving.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,9 +11,7 @@ use std::time::{Duration, Instant};
 
 use fd_os::lock::{Condvar, Mutex};
 
-/// So many closed ones may be leaving and take no place.
-const MOST_LEAVING: usize = 200;
-/// How long is waited for one to leave before the next one is closed, if so many are leaving.
+/// How long a closed one may take to leave before the next one is closed.
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// A fixed number of places.
@@ -38,17 +33,8 @@ struct Held {
 /// A caller that has a place.
 struct Holder {
     since: Instant,
-    stay: Stay,
-}
-
-/// Whether a caller may stay.
-enum Stay {
-    /// Until another one needs the place. This ends its connection.
-    UntilSentAway(Box<dyn FnOnce() + Send>),
-    /// It has logged in.
-    Certain,
-    /// Its connection is closed.
-    Leaving,
+    /// Ends its connection; `None` if it may stay, or was closed already.
+    send_away: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl fmt::Debug for Holder {
@@ -67,40 +53,33 @@ impl Places {
     /// the new holder's connection; it is called at most once, and must not wait.
     pub(crate) fn take(self: &Arc<Self>, send_away: impl FnOnce() + Send + 'static) -> Place {
         let mut held = self.held.lock();
-        while held.taken() >= self.most {
-            if let Some(patience) = held.make_room(self.least_time) {
-                (held, _) = self.freed.wait_timeout(held, patience);
-            }
+        while held.holders.len() >= self.most {
+            let patience = held.make_room(self.least_time);
+            (held, _) = self.freed.wait_timeout(held, patience);
         }
         let number = held.next;
         held.next = held.next.wrapping_add(1);
-        held.holders.insert(number, Holder { since: Instant::now(), stay: Stay::UntilSentAway(Box::new(send_away)) });
+        held.holders.insert(number, Holder { since: Instant::now(), send_away: Some(Box::new(send_away)) });
         drop(held);
         Place { places: Arc::clone(self), number }
     }
 }
 
 impl Held {
-    /// How many places are taken.
-    fn taken(&self) -> usize {
-        let leaving = self.holders.values().filter(|holder| matches!(holder.stay, Stay::Leaving)).count();
-        self.holders.len() - leaving.min(MOST_LEAVING)
-    }
-
-    /// Closes the oldest if it has had its time. Otherwise, and if it must leave before its place
-    /// is free, returns how long to wait before the next look.
-    fn make_room(&mut self, least_time: Duration) -> Option<Duration> {
-        let before = self.taken();
-        let may_be_closed = |holder: &&mut Holder| matches!(holder.stay, Stay::UntilSentAway(_));
-        let Some(oldest) = self.holders.values_mut().find(may_be_closed) else { return Some(LEAVING) };
-        let left = least_time.saturating_sub(oldest.since.elapsed());
-        if !left.is_zero() {
-            return Some(left);
+    /// Closes the oldest if it has had its time; returns how long to wait before the next look.
+    fn make_room(&mut self, least_time: Duration) -> Duration {
+        let Some(oldest) = self.holders.values_mut().find(|holder| holder.send_away.is_some()) else {
+            return LEAVING;
+        };
+        match least_time.checked_sub(oldest.since.elapsed()) {
+            Some(left) if !left.is_zero() => left,
+            _ => {
+                if let Some(send_away) = oldest.send_away.take() {
+                    send_away();
+                }
+                LEAVING
+            }
         }
-        if let Stay::UntilSentAway(send_away) = std::mem::replace(&mut oldest.stay, Stay::Leaving) {
-            send_away();
-        }
-        (self.taken() == before).then_some(LEAVING)
     }
 }
 
@@ -115,7 +94,7 @@ impl Place {
     /// Its holder has logged in and may stay.
     pub(crate) fn keep(&self) {
         if let Some(holder) = self.places.held.lock().holders.get_mut(&self.number) {
-            holder.stay = Stay::Certain;
+            holder.send_away = None;
         }
     }
 }
@@ -180,21 +159,5 @@ mod tests {
             }
         });
         assert!(holders.contains_key(&1) && holders.len() == 3);
-    }
-
-    #[test]
-    fn a_closed_caller_that_does_not_leave_keeps_no_place_but_only_so_many_do() {
-        let places = Places::new(1, Duration::ZERO);
-        let (take, away) = taker(&places);
-        let most = u32::try_from(MOST_LEAVING).unwrap();
-        let mut holders: Vec<Place> = (0..=most).map(&take).collect();
-        assert!(away.try_iter().eq(0..most));
-        thread::scope(|scope| {
-            let one_more = scope.spawn(|| take(most + 1));
-            assert_eq!(away.recv().unwrap(), most);
-            assert!(away.recv_timeout(Duration::from_millis(50)).is_err() && !one_more.is_finished());
-            drop(holders.pop());
-            drop(one_more.join().unwrap());
-        });
     }
 }
