@@ -172,21 +172,20 @@ impl Attempt<'_> {
     /// One round; the inner error is worth another. An address of a family that this host, or the
     /// source address, can't use does not stand in the way of the others.
     fn try_all(&self, addresses: &[SocketAddr]) -> Result<io::Result<TcpStream>, ConnectError> {
-        let mut last = Ok(io::Error::from(Errno::TIMEDOUT));
+        let (mut failed, mut unusable) = (None, None);
         for address in addresses {
-            let socket = match self.open(address) {
-                Ok(socket) => socket,
-                Err(error) => {
-                    last = last.and(Err(error));
-                    continue;
-                }
-            };
-            match self.connect(&socket, address)? {
-                Ok(()) => return Ok(Ok(socket.into())),
-                Err(error) => last = Ok(error),
+            match self.open(address) {
+                Err(error) => unusable = unusable.or(Some(error)),
+                Ok(socket) => match self.connect(&socket, address)? {
+                    Ok(()) => return Ok(Ok(socket.into())),
+                    Err(error) => failed = Some(error),
+                },
             }
         }
-        last.map(Err)
+        match (failed, unusable) {
+            (None, Some(error)) => Err(error),
+            (failed, _) => Ok(Err(failed.unwrap_or_else(|| Errno::TIMEDOUT.into()))),
+        }
     }
 
     /// A socket with its options, bound where that is asked for.

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use bed::peer::{Frame, Peer, director_session, packet};
 use bed::{Bed, BedOptions, Relay, ReservedPort, Result, is_listening, wait_for};
 
-use super::{CLIENTS, back_up_and_restore, fill};
+use super::{CLIENTS, back_up_and_restore, fill, with_own_etc};
 
 /// An address that no daemon has by default.
 const SOURCE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 5));
@@ -17,6 +17,10 @@ fn assert_pings(address: &str) -> Result<()> {
     let mut peer = Peer::over(address, TcpStream::connect(address).unwrap())?;
     peer.send_bytes(&packet(b"Ping"))?;
     peer.expect("2000 Ping OK\n").map(drop)
+}
+
+fn has_ipv6() -> bool {
+    TcpListener::bind("[::1]:0").is_ok()
 }
 
 #[test]
@@ -29,7 +33,7 @@ fn every_address_is_bound_and_calls_have_their_source_address() -> Result<()> {
         client.file_daemon = vec![format!("FD Source Address = {SOURCE}")];
     }
     let mut bed = Bed::prepare(options)?;
-    let six = TcpListener::bind("[::1]:0").is_ok();
+    let six = has_ipv6();
     for name in CLIENTS {
         let client = bed.client(name)?;
         let port = client.port();
@@ -134,10 +138,8 @@ fn what_the_kernel_refuses_keeps_no_client_from_its_storage_daemon() -> Result<(
     options.tls_psk = false;
     for client in &mut options.clients {
         client.file_daemon = vec![format!("FD Source Address = {SOURCE}"), "Heartbeat Interval = 1 day".to_owned()];
-        let hosts = options.folder.path().join("hosts");
-        fs::write(&hosts, "127.0.0.1 localhost\n::1 both\n127.0.0.1 both\n").unwrap();
-        let script = format!("mount --bind '{}' /etc/hosts && exec \"$@\"", hosts.display());
-        client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+        let six = if has_ipv6() { "::1 both\n" } else { "" };
+        with_own_etc(client, options.folder.path(), &format!("{six}127.0.0.1 both\n"))?;
     }
     let mut bed = Bed::start(options)?;
     for name in CLIENTS {

@@ -6,7 +6,9 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use bed::peer::{Frame, Peer, key_of_password, packet};
-use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result, argv, run};
+use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result};
+
+use super::with_own_etc;
 
 /// `hosts.allow`, `hosts.deny`, and whether 127.0.0.1 may connect. The name of both daemons is put
 /// in for `@`, and an `@` for `%`. The host says that the user is `tester`.
@@ -122,12 +124,8 @@ fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
     let mut options = BedOptions::side_by_side("hosts-access")?;
     options.tls_psk = false;
     for client in &mut options.clients {
-        let etc = options.folder.path().join(format!("etc-{}", client.name));
-        run(&argv(["cp", "-a", "/etc", etc.to_str().unwrap()]), b"")?;
-        // A fresh host has none, and rules name localhost.
-        fs::write(etc.join("hosts"), "127.0.0.1 localhost\n").unwrap();
-        let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
-        client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+        // Rules name localhost.
+        with_own_etc(client, options.folder.path(), "127.0.0.1 localhost\n")?;
     }
     name_users();
     let folder = options.folder.path().to_owned();

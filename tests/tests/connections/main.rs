@@ -8,9 +8,11 @@ mod hosts_access;
 mod nat;
 mod proxy;
 
+use std::path::Path;
+
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules,
-    below, compare_records, compare_trees, read_once, wait_for,
+    argv, below, compare_records, compare_trees, read_once, run, wait_for,
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
@@ -47,6 +49,17 @@ fn back_up_and_restore(bed: &Bed) -> Result<()> {
 }
 
 /// A client that can't be called has called the Director, and waits.
+/// Gives a client an `/etc` of its own, `etc-NAME` in the bed's folder, with these hosts. A fresh
+/// host has none. Only root can.
+fn with_own_etc(client: &mut ClientOptions, folder: &Path, hosts: &str) -> Result<()> {
+    let etc = folder.join(format!("etc-{}", client.name));
+    run(&argv(["cp", "-a", "/etc", etc.to_str().unwrap()]), b"")?;
+    std::fs::write(etc.join("hosts"), hosts).unwrap();
+    let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
+    client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+    Ok(())
+}
+
 fn wait_until_registered(bed: &Bed, client: &str) -> Result<()> {
     wait_for(&format!("{client} to be at the Director's disposal"), PATIENCE, || {
         let status = bed.console(&[&format!("status client={client}-fd")])?;

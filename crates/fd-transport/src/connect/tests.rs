@@ -135,6 +135,29 @@ fn permanent_errors_are_not_retried() {
     assert_eq!(error.to_string(), "[FE0062] Source address bind error. proto=2. ERR=Cannot assign requested address");
 }
 
+/// A Storage Daemon that starts later is found, whatever stands behind its address.
+#[test]
+fn an_address_that_cannot_be_used_ends_nothing_while_another_can() {
+    let dead = ReservedPort::new().unwrap();
+    let mut plan = plan(dead.number(), Duration::from_secs(3600));
+    plan.source = Some("127.0.0.3".parse().unwrap());
+    let [usable, unusable] = ["127.0.0.1", "::1"].map(|ip| SocketAddr::new(ip.parse().unwrap(), dead.number()));
+    let watch = Watch::default();
+    let attempt = Attempt {
+        plan: &plan,
+        watch: &watch,
+        start: Instant::now(),
+        clock: &Instant::now,
+        lookup: resolve,
+        told_of_silence: Cell::new(false),
+    };
+    for addresses in [[usable, unusable], [unusable, usable]] {
+        let error = attempt.try_all(&addresses).unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+    }
+    assert!(attempt.try_all(&[unusable]).is_err(), "nothing is worth another round");
+}
+
 #[test]
 fn an_unreachable_director_has_its_own_error_code() {
     let dead = ReservedPort::new().unwrap();
