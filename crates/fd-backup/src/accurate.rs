@@ -7,6 +7,7 @@ mod directories;
 mod index;
 mod list;
 mod order;
+mod records;
 mod varint;
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, strip_path};
@@ -17,8 +18,9 @@ use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use attributes::Fields;
 use criteria::Times;
-use list::{List, RecordId};
-use order::TableOrder;
+use list::List;
+use order::{Place, TableOrder};
+use records::RecordId;
 
 use crate::manners::memory::ListMemory;
 
@@ -151,7 +153,8 @@ impl AccurateList {
         let Some(entry) = AccurateEntry::parse(message) else { return true };
         let list = &mut self.state.get_mut().list;
         let _held = list.push(&entry);
-        self.memory.as_mut().is_none_or(|memory| memory.lets_have(list.memory()))
+        let memory_of_order = list.len() * size_of::<(Place, RecordId)>();
+        self.memory.as_mut().is_none_or(|memory| memory.lets_have(list.memory() + memory_of_order))
     }
 
     /// Number of files that were added.

@@ -8,15 +8,17 @@
 use std::alloc::System;
 use std::collections::HashMap;
 use std::fs;
+use std::io::Write;
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use fd_backup::{BackupPlan, FrameSink, SinkError};
+use fd_backup::{AccurateLevel, AccurateList, BackupPlan, FrameSink, MemoryBudget, SinkError};
 use fd_bsock::CommCount;
 use fd_fileset::{Parser, Regex, RegexCompiler};
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_records::{LStat, Stat};
 use fd_walk::{LookupDepth, WalkSettings};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -94,6 +96,46 @@ fn a_measured_backup() {
     println!("\nallocations {}", change.allocations + change.reallocations);
 }
 
+/// What all accurate lists may have in the measured one's process, bytes.
+const LISTS: usize = 36 << 20;
+
+/// No test of its own: the next one starts it.
+#[test]
+fn a_measured_list() {
+    let Ok(_) = std::env::var(TASK) else { return skip::unasked() };
+    let level = AccurateLevel { full: false, rerun: false };
+    let fileset = Parser::new(&Nothing).finish().unwrap();
+    let region = Region::new(ALLOCATOR);
+    let held = || region.change().bytes_allocated - region.change().bytes_deallocated;
+    let budget = MemoryBudget::of(2 * LISTS as u64);
+    let mut list = AccurateList::new(level, 0, &fileset).within(budget.list());
+    let mut attributes = Vec::new();
+    LStat { stat: Stat { mtime: 1_700_000_000, ..Stat::default() }, ..LStat::default() }.encode(&mut attributes);
+    let mut message = Vec::new();
+    let mut number = 0;
+    while {
+        message.clear();
+        // Names are long: most of the memory is for records.
+        write!(message, "/srv/{number:0150}\0").unwrap();
+        message.extend_from_slice(&attributes);
+        message.extend_from_slice(b"\0\x000");
+        list.add(&message)
+    } {
+        number += 1;
+    }
+    list.complete();
+    let mut most = 0;
+    list.unseen(|_| most = most.max(held()));
+    println!("\nheld {most}");
+}
+
+#[test]
+fn a_list_takes_what_it_has_from_the_memory_for_lists() {
+    let output = measured(&[], "a_measured_list", "list").unwrap();
+    let most: usize = output.lines().find_map(|line| line.strip_prefix("held ")).unwrap().parse().unwrap();
+    assert!((LISTS / 2..LISTS + (1 << 20)).contains(&most), "{most} bytes of {LISTS}");
+}
+
 fn tree(files: u32) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     for number in 0..files {
@@ -111,17 +153,21 @@ fn file_of(blocks: usize) -> tempfile::TempDir {
 }
 
 /// Runs a measured backup under the command `under` and returns its standard output.
-fn measured(under: &[&str], letters: &str, kind: &str, directory: &Path) -> Option<String> {
+fn measured_backup(under: &[&str], letters: &str, kind: &str, directory: &Path) -> Option<String> {
+    measured(under, "a_measured_backup", &format!("{letters} {kind} {}", directory.display()))
+}
+
+/// Runs this test for `task` in a process of its own.
+fn measured(under: &[&str], test: &str, task: &str) -> Option<String> {
     let program = std::env::current_exe().unwrap();
     let mut words = under.to_vec();
-    words.extend([program.to_str().unwrap(), "--exact", "a_measured_backup", "--nocapture"]);
-    let task = format!("{letters} {kind} {}", directory.display());
+    words.extend([program.to_str().unwrap(), "--exact", test, "--nocapture"]);
     let output = Command::new(words[0]).args(&words[1..]).env(TASK, task).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 fn allocations(kind: &str, files: u32) -> f64 {
-    let output = measured(&[], "M", kind, tree(files).path()).unwrap();
+    let output = measured_backup(&[], "M", kind, tree(files).path()).unwrap();
     let number = output.lines().find_map(|line| line.strip_prefix("allocations ")).unwrap();
     number.parse().unwrap()
 }
@@ -142,7 +188,7 @@ fn calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> 
 fn all_calls(letters: &str, kind: &str, files: u32) -> Option<HashMap<String, f64>> {
     let counts = tempfile::NamedTempFile::new().unwrap();
     let under = ["strace", "-f", "-qq", "-c", "-o", counts.path().to_str().unwrap()];
-    let _output = measured(&under, letters, kind, tree(files).path())?;
+    let _output = measured_backup(&under, letters, kind, tree(files).path())?;
     let table = fs::read_to_string(counts.path()).unwrap();
     let row = |line: &str| {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -221,7 +267,7 @@ fn copy_counter(directory: &Path) -> String {
 /// How often one more byte of a file is copied in memory.
 fn copies_of_a_byte(preload: &str, letters: &str, small: &Path, large: &Path, more: u32) -> f64 {
     let copied = |tree| {
-        let output = measured(&["env", preload], letters, "full", tree).unwrap();
+        let output = measured_backup(&["env", preload], letters, "full", tree).unwrap();
         let number = output.lines().find_map(|line| line.strip_prefix("copied ")).unwrap();
         number.parse::<f64>().unwrap()
     };

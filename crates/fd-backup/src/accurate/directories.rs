@@ -87,7 +87,7 @@ impl Directories {
 
     /// Bytes of memory in use.
     pub(super) fn memory(&self) -> usize {
-        self.nodes.nodes.len() * size_of::<Node>() + self.nodes.names.len() + self.ids.allocation_size()
+        self.nodes.nodes.capacity() * size_of::<Node>() + self.nodes.names.capacity() + self.ids.allocation_size()
     }
 
     fn remember(&mut self, path: &[u8], id: Option<DirectoryId>) {

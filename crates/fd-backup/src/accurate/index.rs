@@ -13,14 +13,13 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn for_records(count: usize) -> Self {
-        let (places, records) = PLACES_PER_RECORD;
-        // At least one place stays free: it ends a search.
-        let len = count / records * places + places;
+        let len = places_for(count);
         Self { tags: vec![0; len], places: vec![0; len] }
     }
 
-    pub(super) fn memory(&self) -> usize {
-        self.places.len() * 5
+    /// Bytes of memory of an index for so many records.
+    pub(super) fn memory(count: usize) -> usize {
+        places_for(count) * size_of::<(u8, [u8; 4])>()
     }
 
     pub(super) fn enter(&mut self, hash: u64, number: u32) {
@@ -52,6 +51,12 @@ impl Index {
     fn next(&self, place: usize) -> usize {
         if place + 1 < self.tags.len() { place + 1 } else { 0 }
     }
+}
+
+fn places_for(count: usize) -> usize {
+    let (places, records) = PLACES_PER_RECORD;
+    // At least one place stays free: it ends a search.
+    count / records * places + places
 }
 
 /// A byte of the hash other than 0, which marks a free place. The place depends on other bits.

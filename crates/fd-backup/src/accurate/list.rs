@@ -5,29 +5,17 @@
 //! of five bytes a place finds them by name. Measured with default options: about 40 bytes a file,
 //! where the stock daemon needs 180 to 260.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
 use fd_records::{AccurateEntry, LStat, Stat, digest_text};
 use fd_walk::split_path;
+use hashbrown::HashMap;
 
 use super::attributes::{Classes, Fields};
 use super::directories::Directories;
 use super::index::Index;
+use super::records::{RecordId, Records};
 use super::varint;
-
-/// Records begin at multiples of this, so that 32 bits reach over 16 GiB of them.
-const ALIGNMENT: usize = 4;
-
-/// A record of the list: its position in units of the alignment.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(super) struct RecordId(pub(super) u32);
-
-impl RecordId {
-    fn position(self) -> usize {
-        self.0 as usize * ALIGNMENT
-    }
-}
 
 /// The list's record of a file. Attributes that are not in its [`Fields`] are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +35,9 @@ pub(super) struct List {
     fields: Fields,
     directories: Directories,
     classes: Classes,
-    records: Vec<u8>,
+    records: Records,
+    /// The record that is made.
+    record: Vec<u8>,
     count: usize,
     /// Modification times are stored relative to this one.
     epoch: Option<i64>,
@@ -55,7 +45,7 @@ pub(super) struct List {
     hasher: RandomState,
     /// By inode: the first names of files with several names. `None` if two have the same inode
     /// number.
-    first_names: HashMap<u64, Option<RecordId>>,
+    first_names: HashMap<u64, Option<RecordId>, RandomState>,
 }
 
 // Bits of a record's first byte.
@@ -76,21 +66,19 @@ impl List {
             fields,
             directories: Directories::new(),
             classes: Classes::default(),
-            records: Vec::new(),
+            records: Records::default(),
+            record: Vec::new(),
             count: 0,
             epoch: None,
             index: Index::default(),
             hasher: RandomState::new(),
-            first_names: HashMap::new(),
+            first_names: HashMap::default(),
         }
     }
 
     /// Appends a file. `false` if its attributes can't be decoded, or if the list is full.
     pub(super) fn push(&mut self, entry: &AccurateEntry<'_>) -> bool {
         let Ok(LStat { stat, link_fi, .. }) = entry.lstat() else { return false };
-        if self.records.len() / ALIGNMENT > u32::MAX as usize - 4096 {
-            return false;
-        }
         let (directory, name) = split_path(entry.name);
         let Some(directory) = self.directories.intern(directory) else { return false };
         let digest = digest_text::parse(entry.digest).filter(|digest| digest_text::of(digest) == entry.digest);
@@ -100,14 +88,11 @@ impl List {
             Some(_) => flags |= HAS_DIGEST,
             None => flags |= UNREADABLE_DIGEST,
         }
-        if stat.nlink > 1 && link_fi == 0 && stat.mode_type() != Stat::MODE_DIRECTORY {
-            let id = u32::try_from(self.records.len() / ALIGNMENT).ok().map(RecordId);
-            self.first_names.entry(stat.ino).and_modify(|known| *known = None).or_insert(id);
-        }
         if entry.delta_seq != 0 {
             flags |= HAS_DELTA;
         }
-        let out = &mut self.records;
+        let out = &mut self.record;
+        out.clear();
         out.push(flags);
         varint::push(out, u64::from(directory));
         varint::push(out, name.len() as u64);
@@ -121,7 +106,10 @@ impl List {
         }
         let epoch = *self.epoch.get_or_insert(stat.mtime);
         self.classes.push_stat(out, &stat, self.fields, epoch);
-        out.resize(out.len().next_multiple_of(ALIGNMENT), 0);
+        let Some(id) = self.records.push(out) else { return false };
+        if stat.nlink > 1 && link_fi == 0 && stat.mode_type() != Stat::MODE_DIRECTORY {
+            self.first_names.entry(stat.ino).and_modify(|known| *known = None).or_insert(Some(id));
+        }
         self.count += 1;
         true
     }
@@ -129,7 +117,7 @@ impl List {
     /// Builds the index. Of records with the same path, the first one counts.
     pub(super) fn complete(&mut self) {
         self.index = Index::for_records(self.count);
-        let mut next = Some(RecordId(0));
+        let mut next = self.records.first();
         while let Some(id) = next {
             let Some(head) = self.head(id) else { break };
             let hash = self.hasher.hash_one((head.directory, head.name));
@@ -145,8 +133,7 @@ impl List {
 
     /// The files in the order of the list, without duplicates.
     pub(super) fn iter(&self) -> impl Iterator<Item = RecordId> {
-        let first = (!self.records.is_empty()).then_some(RecordId(0));
-        std::iter::successors(first, |id| self.after(*id))
+        std::iter::successors(self.records.first(), |id| self.after(*id))
             .filter(|id| self.head(*id).is_some_and(|head| head.flags & DUPLICATE == 0))
     }
 
@@ -155,13 +142,13 @@ impl List {
         self.count
     }
 
-    /// Bytes of memory in use.
+    /// Bytes of memory in use, with the index that it will have.
     pub(super) fn memory(&self) -> usize {
-        self.records.len()
+        self.records.memory()
             + self.directories.memory()
-            + self.index.memory()
+            + Index::memory(self.count)
             + self.classes.memory()
-            + self.first_names.capacity() * size_of::<(u64, Option<RecordId>)>()
+            + self.first_names.allocation_size()
     }
 
     /// The record of a path; directories end with a `/`.
@@ -204,13 +191,13 @@ impl List {
     }
 
     fn set_flag(&mut self, id: RecordId, flag: u8) {
-        if let Some(flags) = self.records.get_mut(id.position()) {
+        if let Some(flags) = self.records.first_byte(id) {
             *flags |= flag;
         }
     }
 
     fn head(&self, id: RecordId) -> Option<Head<'_>> {
-        let (flags, mut rest) = self.records.get(id.position()..)?.split_first()?;
+        let (flags, mut rest) = self.records.from(id)?.split_first()?;
         let directory = varint::take(&mut rest);
         let len = usize::try_from(varint::take(&mut rest)).ok()?;
         let (name, rest) = rest.split_at_checked(len)?;
@@ -242,8 +229,7 @@ impl List {
     /// The next record.
     fn after(&self, id: RecordId) -> Option<RecordId> {
         let behind = self.known(&self.head(id)?).1;
-        let position = self.records.len().checked_sub(behind.len())?.next_multiple_of(ALIGNMENT);
-        if position >= self.records.len() { None } else { u32::try_from(position / ALIGNMENT).ok().map(RecordId) }
+        self.records.after(id, behind.len())
     }
 
     fn lookup(&self, hash: u64, directory: u64, name: &[u8]) -> Option<RecordId> {

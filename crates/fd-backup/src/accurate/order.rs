@@ -18,9 +18,9 @@ pub(super) struct TableOrder {
 /// The position of a record in the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Place {
-    bucket: u64,
+    bucket: u32,
     /// How many different records were inserted before.
-    sequence: u64,
+    sequence: u32,
 }
 
 impl TableOrder {
@@ -34,11 +34,12 @@ impl TableOrder {
     }
 
     /// The position of the record with this path, inserted after `sequence` others.
-    pub(super) fn place(self, path: &[u8], sequence: u64) -> Place {
+    pub(super) fn place(self, path: &[u8], sequence: u32) -> Place {
         let bits = self.first_bits + self.doublings;
         let mixed = hash(path).wrapping_mul(1_103_515_249) >> 30_u32.saturating_sub(bits);
         let mask = 1_u64.checked_shl(bits).unwrap_or_default().wrapping_sub(1);
-        Place { bucket: mixed & mask, sequence }
+        // No table in memory has more than 32 bits can number.
+        Place { bucket: (mixed & mask & 0xFFFF_FFFF) as u32, sequence }
     }
 
     /// Which of two records comes first.
@@ -47,7 +48,7 @@ impl TableOrder {
             // A new record becomes the first of its bucket's chain. Each doubling takes the records
             // of a chain from its front and inserts them at the front of their new chains, which
             // reverses the order.
-            let met = self.doublings_until(one.sequence.max(other.sequence));
+            let met = self.doublings_until(one.sequence.max(other.sequence).into());
             let latest_first = other.sequence.cmp(&one.sequence);
             if (self.doublings - met).is_multiple_of(2) { latest_first } else { latest_first.reverse() }
         })

@@ -58,9 +58,8 @@ fn records_have_the_order_of_the_stock_table() {
         (0..count).for_each(|n| table.insert(&paths, n));
         let order = TableOrder::new(announced, count as u64);
         let mut computed: Vec<usize> = (0..count).collect();
-        computed.sort_by(|one, other| {
-            order.compare(order.place(&paths[*one], *one as u64), order.place(&paths[*other], *other as u64))
-        });
+        let place = |n: usize| order.place(&paths[n], u32::try_from(n).unwrap());
+        computed.sort_by(|one, other| order.compare(place(*one), place(*other)));
         assert_eq!(computed, table.walk(), "{announced} announced, {count} came");
     }
 }
