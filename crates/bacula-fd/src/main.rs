@@ -39,6 +39,7 @@ use crate::metrics::check;
 static ALLOCATOR: fd_os::wiping::Wiping = fd_os::wiping::Wiping;
 
 fn main() -> ExitCode {
+    fd_os::process::expect_children();
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if matcher::is_meant(&arguments) {
         return ExitCode::from(matcher::serve());

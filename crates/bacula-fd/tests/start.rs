@@ -5,7 +5,8 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -278,6 +279,76 @@ fn a_second_daemon_is_refused() {
     assert!(text(&output.stdout).starts_with(&expected), "{}", text(&output.stdout));
     signal(&daemon, Signal::SIGTERM);
     assert_eq!(daemon.wait().unwrap().code(), Some(15));
+}
+
+/// While an address is not free, another daemon may serve: its files are its own.
+#[test]
+fn nothing_is_begun_until_every_address_is_free() {
+    let place = Place::new("bound");
+    let other = ReservedPort::new().unwrap();
+    let free = format!("ip = {{ addr = 127.0.0.1; port = {} }}", place.port.number());
+    let taken = format!("ip = {{ addr = 127.0.0.1; port = {} }}", other.number());
+    place.configure("");
+    let config = fs::read_to_string(place.config()).unwrap();
+    let one = format!("FDport = {}\n  FDAddress = 127.0.0.1\n", place.port.number());
+    assert!(config.contains(&one), "{config}");
+    fs::write(place.config(), config.replace(&one, &format!("FDAddresses = {{ {free} {taken} }}\n"))).unwrap();
+    // What a daemon that was killed while it wrote has left, or one that is writing.
+    let journal = place.directory.join(format!("work/bacula-fd.{}.snapshots.new", place.port.number()));
+    fs::write(&journal, "").unwrap();
+    let holder = TcpListener::bind(other.address()).unwrap();
+    let mut daemon = Command::new(PROGRAM)
+        .args(["-f", "-d", "1", "-c"])
+        .arg(place.config())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(daemon.stdout.take().unwrap()).lines();
+    assert!(said.any(|line| line.unwrap().contains("Cannot bind port")), "it can bind the port");
+    assert!(journal.exists(), "the other's journal was read");
+    let names = fs::read_dir(format!("/proc/{}/task", daemon.id())).unwrap();
+    let names: Vec<_> = names.map(|task| fs::read_to_string(task.unwrap().path().join("comm")).unwrap()).collect();
+    assert!(!names.iter().any(|name| name.starts_with("listener")), "{names:?}");
+    drop(holder);
+    let mut log = BufReader::new(daemon.stderr.take().unwrap()).lines();
+    assert!(log.any(|line| line.unwrap().contains("listening")), "it can't bind the port that is free now");
+    assert!(!journal.exists());
+    signal(&daemon, Signal::SIGTERM);
+    assert_eq!(daemon.wait().unwrap().code(), Some(15));
+}
+
+#[test]
+fn a_daemon_that_ends_takes_no_calls_while_a_mail_program_hangs() {
+    let place = Place::new("ends");
+    let config = fs::read_to_string(place.config()).unwrap();
+    let mails = place.directory.join("mails");
+    let command = place.directory.join("mail");
+    fs::write(&command, format!("#!/bin/sh\n: > {}\nexec sleep 1000\n", mails.display())).unwrap();
+    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+    let mail = format!("  mailcommand = \"{}\"\n  mail = root = all, events\n  director =", command.display());
+    fs::write(place.config(), config.replace("  director =", &mail)).unwrap();
+    let mut daemon = place.daemon();
+    signal(&daemon, Signal::SIGTERM);
+    wait_until("no mail", || mails.exists());
+    let called = TcpStream::connect(place.port.address()).map(drop).map_err(|error| error.kind());
+    assert_eq!(called, Err(std::io::ErrorKind::ConnectionRefused));
+    // Its last words have two minutes; the second signal takes them.
+    signal(&daemon, Signal::SIGTERM);
+    assert_eq!(daemon.wait().unwrap().code(), Some(1));
+}
+
+/// A supervisor may have it start so; the kernel then keeps no child's status.
+#[test]
+fn it_learns_how_programs_end_where_its_parent_ignores_that() {
+    let place = Place::new("ignored");
+    let whole = place.directory.join("whole.conf");
+    fs::rename(place.config(), &whole).unwrap();
+    fs::write(place.config(), format!("@|\"cat {}\"\n", whole.display())).unwrap();
+    let ignoring = ["--ignore-signal=CHLD", PROGRAM, "-t", "-c"];
+    let output = Command::new("env").args(ignoring).arg(place.config()).stdin(Stdio::null()).output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), String::new()));
 }
 
 #[test]

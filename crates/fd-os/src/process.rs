@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::signal::{SigSet, Signal, killpg};
+use nix::sys::signal::{SigHandler, SigSet, Signal, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
@@ -105,11 +105,25 @@ impl<R: Read + AsFd> Read for Watched<'_, R> {
     }
 }
 
+/// What a manager of services tells a daemon by its environment. A service that a script starts
+/// would tell the manager about itself.
+const OF_MANAGER: [&str; 3] = ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"];
+
+/// Has this process learn how the programs that it starts end. A parent may have left it with
+/// SIGCHLD ignored: the kernel then keeps no child's status. To be called before one is started.
+pub fn expect_children() {
+    // SAFETY: no handler is installed, and the one before is not used.
+    let _known_signal = unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) };
+}
+
 /// A program that a daemon starts. The daemon's threads block signals, and a child would inherit
 /// that: it could not be asked to end, would not see that the reader of its pipe is gone, and would
 /// hand it on to every service that it starts.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
+    for name in OF_MANAGER {
+        let _same_command = command.env_remove(name);
+    }
     // SAFETY: between fork and exec nothing is done but to set the mask of signals, by one system
     // call, without memory or locks.
     unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(io::Error::from)) };

@@ -65,7 +65,10 @@ impl Channel {
 }
 
 /// Addresses of a host: those of IPv6 first, each only once.
-fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
+///
+/// # Errors
+/// [`ConnectError::Resolve`]: it has none.
+pub fn resolve(host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
     let found =
         (host, port).to_socket_addrs().map_err(|source| ConnectError::Resolve { host: host.to_owned(), source })?;
     let mut addresses = in_order(found);

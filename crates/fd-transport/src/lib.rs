@@ -27,7 +27,7 @@ mod tls;
 mod wire;
 
 pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, wait_for_either};
-pub use connect::{ConnectPlan, ConnectWatch, SILENCE};
+pub use connect::{ConnectPlan, ConnectWatch, SILENCE, resolve};
 pub use error::{CertificateProblem, ChannelError, ConnectError, Fault};
 pub use peer::{Peer, PeerKind};
 pub use tls::{CertificateFiles, Certificates, TlsSecret, TlsSide};

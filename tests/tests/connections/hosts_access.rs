@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use bed::peer::{Frame, Peer, key_of_password, packet};
-use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, Result};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Result};
+
+use socket2::{Domain, Socket, Type};
 
 use super::with_own_etc;
 
@@ -104,6 +108,52 @@ fn name_users() {
             let _ = writeln!(&stream, "{} : USERID : UNIX : tester\r", ports.trim());
         }
     });
+}
+
+/// The host of the strangers: it takes each question who a connection's user is, and answers a byte
+/// a second, without an end.
+fn name_no_users() {
+    let listener = TcpListener::bind((STRANGERS, 113)).unwrap();
+    std::thread::spawn(move || {
+        let (keeps_open, closes) = mpsc::channel::<()>();
+        let mut asked = Vec::new();
+        listener.set_nonblocking(true).unwrap();
+        while closes.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+            asked.extend(std::iter::from_fn(|| listener.accept().ok()));
+            asked.retain(|(stream, _)| (&mut &*stream).write_all(b"x").is_ok());
+        }
+        drop(keeps_open);
+    });
+}
+
+/// More callers than have a place before their login.
+const MANY: usize = 60;
+const STRANGERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+
+#[test]
+fn strangers_whose_host_never_ends_its_answer_keep_no_director_out() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon an /etc of its own");
+    }
+    let mut options = BedOptions::new("slow-names", [ClientOptions::new(Fd::Ours).named("test")])?;
+    options.tls_psk = false;
+    with_own_etc(&mut options.clients[0], options.folder.path(), "127.0.0.1 localhost\n")?;
+    let folder = options.folder.path().to_owned();
+    let mut bed = Bed::start(options)?;
+    write_rules(&folder.join("etc-test"), "test-fd", "@: user%127.0.0.2, 127.0.0.1\n", "ALL: ALL\n");
+    name_no_users();
+    let port = bed.client("test")?.port();
+    let strangers: Vec<TcpStream> = (0..MANY)
+        .map(|_| {
+            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+            socket.bind(&SocketAddr::from((STRANGERS, 0)).into()).unwrap();
+            socket.connect(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)).into()).unwrap();
+            socket.into()
+        })
+        .collect();
+    assert!(is_served(port)?);
+    assert_eq!(strangers.len(), MANY);
+    Ok(())
 }
 
 /// What the daemon sends a Director at the end of its connection.

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read as _;
-use std::net::{IpAddr, ToSocketAddrs as _};
+use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::Path;
 use std::process::Stdio;
 
 use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
 use fd_os::{io_error_text, resolver_text};
+use fd_transport::ConnectError;
 
 use crate::security::certificates;
 use crate::security::pki_keys;
@@ -58,13 +59,16 @@ impl Source for Host {
     fn resolve_host(&mut self, host: &[u8], family: AddressFamily) -> Result<IpAddr, String> {
         const NOT_KNOWN: &str = "Name or service not known";
         let name = std::str::from_utf8(host).map_err(|_| NOT_KNOWN.to_owned())?;
-        let found = (name, 0).to_socket_addrs().map_err(|error| resolver_text(&error))?;
+        let found = fd_transport::resolve(name, 0).map_err(|error| match error {
+            ConnectError::Resolve { source, .. } => resolver_text(&source),
+            other => other.to_string(),
+        })?;
         let wanted = |address: &IpAddr| address.is_ipv4() == (family == AddressFamily::V4);
-        found.map(|address| address.ip()).find(wanted).ok_or_else(|| NOT_KNOWN.to_owned())
+        found.into_iter().map(|address| address.ip()).find(wanted).ok_or_else(|| NOT_KNOWN.to_owned())
     }
 
     fn service_port(&mut self, name: &[u8]) -> Option<u16> {
-        let services = fs::read_to_string("/etc/services").ok()?;
+        let services = String::from_utf8_lossy(&fs::read("/etc/services").ok()?).into_owned();
         let name = std::str::from_utf8(name).ok()?;
         services.lines().find_map(|line| {
             let line = line.split('#').next()?;

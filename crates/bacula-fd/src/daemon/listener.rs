@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use fd_os::lock::Mutex;
 use fd_transport::{Channel, Limits};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{Shutdown, shutdown};
 
 use crate::director;
 use crate::shared::daemon::Daemon;
@@ -42,8 +43,41 @@ fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream,
     }
 }
 
-/// Accepts connections of `listener`; never returns.
-pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
+/// The sockets that Directors call.
+pub(super) struct Listeners(Vec<Arc<TcpListener>>);
+
+impl Listeners {
+    /// Those that are bound; no call is taken yet.
+    pub(super) fn new(bound: Vec<TcpListener>) -> Self {
+        Self(bound.into_iter().map(Arc::new).collect())
+    }
+
+    /// Starts a thread for each.
+    ///
+    /// # Errors
+    /// The system has none.
+    pub(super) fn start(&self, daemon: &Arc<Daemon>) -> io::Result<()> {
+        for listener in &self.0 {
+            let (daemon, listener) = (Arc::clone(daemon), Arc::clone(listener));
+            let address = listener.local_addr()?;
+            let thread = thread::Builder::new().name(format!("listener {address}"));
+            let _ends_when_closed = thread.spawn(move || listen(&daemon, &listener))?;
+        }
+        Ok(())
+    }
+
+    /// Takes no call any more.
+    pub(super) fn close(&self) {
+        for listener in &self.0 {
+            if let Err(error) = shutdown(listener.as_raw_fd(), Shutdown::Both) {
+                tracing::warn!(%error, "a listener can't be closed");
+            }
+        }
+    }
+}
+
+/// Accepts connections of `listener` until it is closed.
+fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     let pulse = daemon.pulses.add("listener");
     if let Err(error) = listener.set_nonblocking(true) {
         tracing::warn!(%error, "a listener can't report that it is alive");
@@ -55,6 +89,7 @@ pub(crate) fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
                 pulse.rest();
                 admit(daemon, stream, peer);
             }
+            Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => return,
             // Errors of one connection, and temporary ones of the network or of this process
             // (reference 01 §6.1).
             Err(error) => {

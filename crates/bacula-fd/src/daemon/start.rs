@@ -15,14 +15,14 @@ use std::time::Duration;
 use fd_config::{Config, FileDaemon, LogLevel, LogSettings, SETTINGS_FILE, Settings, StockMessage, Tls};
 use fd_messages::MessageType;
 use fd_os::daemonize::{Role, into_background};
-use fd_os::io_error_text;
+use fd_os::{io_error_text, threads};
 use tracing::level_filters::LevelFilter;
 
 use crate::clock;
 use crate::daemon::cli::{self, Cli};
 use crate::daemon::ending::Ending;
 use crate::daemon::host::{self, Host};
-use crate::daemon::listener;
+use crate::daemon::listener::Listeners;
 use crate::daemon::log;
 use crate::daemon::notify::Manager;
 use crate::daemon::pid_file::PidFile;
@@ -104,7 +104,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     }
     let manager = Manager::find();
     let daemon = Arc::new(daemon(cli, config, debug, settings, manager.as_ref())?);
-    start_services(&daemon, manager.as_ref())?;
+    let listeners = start_services(&daemon, manager.as_ref())?;
     let pid_file = ending.serves();
     // Whoever reads this may send a signal.
     tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
@@ -116,6 +116,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     if let Some(manager) = &manager {
         manager.stopping();
     }
+    listeners.close();
     daemon.unload_plugins();
     daemon.save_state();
     report_event(&daemon, "FD0002", "shutdown");
@@ -175,16 +176,23 @@ fn daemon(
 }
 
 /// Starts what runs as long as the daemon does: collectors, metrics, listeners, calls to Directors.
-fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<(), Ended> {
+/// Returns what closes the listeners.
+fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<Listeners, Ended> {
     report_event(daemon, "FD0001", "startup");
+    // All of them first: while an address is not free, another daemon may serve, whose jobs need
+    // its snapshots; and a start that may still fail has no jobs.
+    let own = &daemon.config().file_daemon;
+    let bound: Result<_, _> = own.addresses.iter().map(|address| bind(daemon, *address, manager)).collect();
+    let listeners = Listeners::new(bound?);
     collectors::start(daemon);
     prometheus::start(daemon);
     left::start(daemon);
-    for address in &daemon.config().file_daemon.addresses {
-        listen(daemon, *address, manager)?;
-    }
+    listeners.start(daemon).map_err(|error| {
+        tracing::error!(%error, "no thread to listen with");
+        Ended(1)
+    })?;
     registration::start(daemon);
-    Ok(())
+    Ok(listeners)
 }
 
 /// Refuses a configuration in which a connection must be encrypted and can't be: each one would
@@ -312,17 +320,6 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     }
 }
 
-fn listen(daemon: &Arc<Daemon>, address: SocketAddr, manager: Option<&Manager>) -> Result<(), Ended> {
-    let listener = bind(daemon, address, manager)?;
-    let shared = Arc::clone(daemon);
-    let spawned =
-        thread::Builder::new().name(format!("listener {address}")).spawn(move || listener::listen(&shared, &listener));
-    spawned.map(|_runs_for_ever| ()).map_err(|error| {
-        tracing::error!(%error, "no thread to listen with");
-        Ended(1)
-    })
-}
-
 /// Binds with several tries: the previous daemon may need a moment to end (reference 06 §5.4).
 fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Result<TcpListener, Ended> {
     let mut tries = 0;
@@ -352,7 +349,7 @@ fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Resu
 }
 
 /// Waits for a signal that ends the daemon. Running jobs are not waited for.
-fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<Asked>>) -> Result<u8, Ended> {
+fn wait_for_the_end(daemon: &Arc<Daemon>, signals: Option<&Receiver<Asked>>) -> Result<u8, Ended> {
     let Some(signals) = signals else {
         // `-s`: signals have their default effect.
         loop {
@@ -363,7 +360,13 @@ fn wait_for_the_end(daemon: &Daemon, signals: Option<&Receiver<Asked>>) -> Resul
         // Its thread has said why it hears no more.
         match signals.recv().map_err(|_gone| Ended(1))? {
             Asked::End(number) => break number,
-            Asked::Reload => load_certificates_again(daemon),
+            Asked::Reload => {
+                let daemon = Arc::clone(daemon);
+                // Their files may lie on storage that does not answer.
+                if let Err(error) = threads::start("certificates", move || load_certificates_again(&daemon)) {
+                    tracing::error!(%error, "no thread to read certificates again");
+                }
+            }
         }
     };
     let text = texts::shutting_down(&daemon.config().file_daemon.name);

@@ -7,7 +7,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +14,8 @@ use std::time::Duration;
 use fd_config::{Destination, DestinationKind, Messages};
 use fd_messages::MessageType;
 use fd_messages::split_arguments;
+use nix::errno::Errno;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::delivery::programs::{Content, ProgramQueue, ProgramRun};
 use crate::delivery::writer::Writer;
@@ -254,24 +255,36 @@ fn syslog_at(place: &Path, type_number: u8, text: &[u8]) -> io::Result<()> {
     if message_as_json(level(type_number), text) {
         return Ok(());
     }
-    let socket = UnixDatagram::unbound()?;
-    if socket.connect(place).is_err() {
-        return Ok(());
-    }
-    if LOG_STANDS.load(Ordering::Relaxed) {
-        socket.set_nonblocking(true)?;
-    } else {
-        socket.set_write_timeout(Some(PATIENCE))?;
-    }
+    let Some((socket, end)) = connect_log(place)? else { return Ok(()) };
+    socket.set_nonblocking(LOG_STANDS.load(Ordering::Relaxed))?;
+    socket.set_write_timeout(Some(PATIENCE))?;
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         for piece in line.chunks(1023) {
             let head = format!("<{}>bacula-fd: ", DAEMON | priority);
-            let sent = socket.send(&[head.as_bytes(), piece].concat());
+            let sent = (&socket).write_all(&[head.as_bytes(), piece, end].concat());
             LOG_STANDS.store(sent.is_err(), Ordering::Relaxed);
             sent?;
         }
     }
     Ok(())
+}
+
+/// The log daemon's socket, and what ends a text there; `None` if there is no log daemon. Some have
+/// a socket for streams, in which a NUL ends each text.
+fn connect_log(place: &Path) -> io::Result<Option<(Socket, &'static [u8])>> {
+    let address = SockAddr::unix(place)?;
+    for (kind, end) in [(Type::DGRAM, &b""[..]), (Type::STREAM, b"\0")] {
+        let socket = Socket::new(Domain::UNIX, kind, None)?;
+        // A stream's would wait while the log daemon accepts no connection.
+        socket.set_nonblocking(true)?;
+        match socket.connect(&address) {
+            Ok(()) => return Ok(Some((socket, end))),
+            Err(error) if error.raw_os_error() == Some(Errno::EPROTOTYPE as i32) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+            Err(_there_is_none) => break,
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

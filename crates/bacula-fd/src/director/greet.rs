@@ -9,6 +9,7 @@ use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
 use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
 use fd_messages::{MessageType, Numbering};
+use fd_os::threads;
 use fd_session::Need;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication};
 use fd_transport::{Channel, Farewell, Fault, Received};
@@ -58,11 +59,19 @@ pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
     let peer = channel.address();
     let ip = peer.ip().to_canonical().to_string();
     let client = hosts_access::Client::new(peer, channel.own_address());
-    if hosts_access::is_allowed(&daemon.config().file_daemon.name, &client) {
-        serve_from(daemon, channel, &ip, Standing::Stranger(place));
-    } else {
-        let text = texts::refused_by_hosts_access(&ip, peer.port());
-        daemon.supervisor.say(MessageType::Security, "bnet_server.c:201", text);
+    let name = daemon.config().file_daemon.name.clone();
+    // It may ask a name server or a host that is the stranger's, who takes no place for longer than
+    // others do.
+    let asked = threads::start("asks for a name", move || hosts_access::is_allowed(&name, &client));
+    match asked.map(|asked| asked.end(|| !place.is_sent_away())) {
+        Ok(Some(Ok(true))) => serve_from(daemon, channel, &ip, Standing::Stranger(place)),
+        Ok(Some(Ok(false))) => {
+            let text = texts::refused_by_hosts_access(&ip, peer.port());
+            daemon.supervisor.say(MessageType::Security, "bnet_server.c:201", text);
+        }
+        Ok(None) => tracing::debug!(%peer, "sent away before it was known whether it may connect"),
+        Ok(Some(Err(_panic))) => tracing::error!(%peer, "refused: it is not known whether it may connect"),
+        Err(error) => tracing::error!(%error, %peer, "refused: no thread to look whether it may connect"),
     }
 }
 

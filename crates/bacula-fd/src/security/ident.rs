@@ -3,8 +3,9 @@
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use fd_os::process::Watched;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// The port of the service.
@@ -31,11 +32,13 @@ fn ask(service: SocketAddr, address: SocketAddr, own: SocketAddr) -> io::Result<
     socket.bind(&SocketAddr::new(own.ip(), 0).into())?;
     socket.connect_timeout(&service.into(), PATIENCE)?;
     let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     stream.write_all(format!("{},{}\r\n", address.port(), own.port()).as_bytes())?;
     let mut answer = Vec::new();
-    BufReader::new(stream.take(LONGEST)).read_until(b'\n', &mut answer)?;
+    // It may come byte by byte.
+    let asked = Instant::now();
+    let is_wanted = || asked.elapsed() < PATIENCE;
+    BufReader::new(Watched::new(stream, &is_wanted).take(LONGEST)).read_until(b'\n', &mut answer)?;
     Ok(read_answer(&String::from_utf8_lossy(&answer), address.port(), own.port()))
 }
 

@@ -91,6 +91,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// Whether its holder was sent away.
+    pub(crate) fn is_sent_away(&self) -> bool {
+        self.places.held.lock().holders.get(&self.number).is_none_or(|holder| holder.send_away.is_none())
+    }
+
     /// Its holder has logged in and may stay.
     pub(crate) fn keep(&self) {
         if let Some(holder) = self.places.held.lock().holders.get_mut(&self.number) {

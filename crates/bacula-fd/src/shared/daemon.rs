@@ -93,8 +93,8 @@ impl ForJobs {
 /// The daemon's own files in its working directory.
 #[derive(Debug)]
 pub(crate) struct OwnFiles {
-    /// The jobs that ended.
-    state: PathBuf,
+    /// The jobs that ended; who writes it holds this, so that the latest are written last.
+    state: Mutex<PathBuf>,
     /// The plugin commands that Directors have sent.
     pub known_commands: Arc<KnownCommands>,
     /// Snapshots that are to be removed.
@@ -104,7 +104,7 @@ pub(crate) struct OwnFiles {
 impl OwnFiles {
     fn new(folder: &Path, port: u16) -> Self {
         Self {
-            state: state_file::path(folder, port),
+            state: Mutex::new(state_file::path(folder, port)),
             known_commands: Arc::new(KnownCommands::new(folder, port)),
             snapshot_journal: SnapshotJournal::new(folder, port),
         }
@@ -156,7 +156,7 @@ impl Daemon {
         let logins = Logins::new(daemon.max_concurrent_jobs);
         let jobs = ForJobs::new(daemon, settings.job.manners, protection);
         let collectors = Collectors::new(config.statistics.len());
-        let history = state_file::load(&own_files.state);
+        let history = state_file::load(&own_files.state.lock());
         Self {
             supervisor: Supervisor::new(config, history),
             platform: Platform::detect(),
@@ -235,8 +235,9 @@ impl Daemon {
 
     /// Writes the state file.
     pub(crate) fn save_state(&self) {
-        if let Err(error) = state_file::save(&self.own_files.state, &self.supervisor.history()) {
-            tracing::warn!(%error, path = %self.own_files.state.display(), "the state file can't be written");
+        let path = self.own_files.state.lock();
+        if let Err(error) = state_file::save(&path, &self.supervisor.history()) {
+            tracing::warn!(%error, path = %path.display(), "the state file can't be written");
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use fd_config::{Config, Destination};
 use fd_messages::MessageType;
@@ -21,6 +22,8 @@ use crate::texts;
 
 /// Jobs that the history keeps (reference 02 §13.1).
 const HISTORY: usize = 10;
+/// How long mail and other messages may take at the end of the daemon: what one mail program has.
+const LAST_WORDS: Duration = Duration::from_secs(120);
 /// Daemon messages that wait for a Director; further ones are dropped, and are in the host's log
 /// only.
 const WAITING_MESSAGES: usize = 1000;
@@ -276,7 +279,7 @@ impl Supervisor {
             let _ended = done.send(());
         });
         if is_reading && taken {
-            let _finished = is_done.recv();
+            let _finished = is_done.recv_timeout(LAST_WORDS);
         }
     }
 

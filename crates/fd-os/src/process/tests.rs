@@ -109,3 +109,10 @@ fn patience_for_the_first_byte_ends() {
     let mut watched = Watched::new(reader, &|| true).with_patience(GLANCE);
     assert_eq!(watched.read(&mut [0]).unwrap_err().raw_os_error(), Some(Errno::ETIMEDOUT as i32));
 }
+
+#[test]
+fn a_program_does_not_hear_of_the_manager_of_services() {
+    let command = command("true");
+    let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+    assert!(OF_MANAGER.iter().all(|name| removed.contains(&OsStr::new(name))), "{removed:?}");
+}

@@ -205,16 +205,22 @@ impl Running {
             // Processes that it has left behind may keep the pipe open.
             if ended && !said {
                 self.output.say_rest(host, file);
-                return self.program.wait(&|| true).ok().map(number);
+                return outcome(self.program.wait(&|| true));
             }
             match self.output.pipe() {
                 Some(pipe) => drop(poll_two(PollFd::new(pipe, PollFlags::POLLIN), None)),
-                None => return self.program.wait(&|| !host.facts().is_canceled()).ok().map(number),
+                None => return outcome(self.program.wait(&|| !host.facts().is_canceled())),
             }
         }
         let _status = self.program.end();
         None
     }
+}
+
+/// How a program has ended: one whose status can't be had has failed. `None`: it was not wanted any
+/// more.
+fn outcome(ended: io::Result<ExitStatus>) -> Option<i32> {
+    ended.map_or_else(|error| error.raw_os_error(), |status| Some(number(status)))
 }
 
 /// Waits one step for one or two pipes. Which of them are ready.

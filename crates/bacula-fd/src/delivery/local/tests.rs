@@ -1,6 +1,8 @@
 //! Mail, the operator and files.
 
 use fd_config::TypeSet;
+use std::io::Read as _;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 
 use super::*;
 
@@ -66,6 +68,17 @@ fn a_file_begins_anew_with_each_session_and_an_appended_one_does_not() {
     let lines = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap().lines().count();
     assert_eq!((lines("file"), lines("append")), (1, 2));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_log_daemon_may_read_a_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("log");
+    let reader = UnixListener::bind(&place).unwrap();
+    syslog_at(&place, MessageType::Info.number(), b"one\ntwo\n").unwrap();
+    let mut text = Vec::new();
+    reader.accept().unwrap().0.read_to_end(&mut text).unwrap();
+    assert_eq!(text, b"<30>bacula-fd: one\0<30>bacula-fd: two\0");
 }
 
 #[test]
