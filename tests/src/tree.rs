@@ -374,17 +374,19 @@ pub fn set_fixed_times(path: &Path) -> Result<()> {
 }
 
 /// Gives everything that was changed between two times, in seconds, one time, so that two runs can
-/// be compared.
+/// be compared. The access time is later: `relatime` does not set it when somebody reads the tree.
 pub fn level_times(top: &Path, between: (i64, i64)) -> Result<()> {
-    const LEVEL: (i64, i64) = (4_000_000_000, 0);
+    const MODIFIED: (i64, i64) = (4_000_000_000, 0);
+    const READ: (i64, i64) = (4_000_000_001, 0);
     let status = fs::symlink_metadata(top).map_err(BedError::file("look at", top))?;
     if status.is_dir() {
         for entry in fs::read_dir(top).map_err(BedError::file("list", top))? {
             level_times(&entry.map_err(BedError::file("list", top))?.path(), between)?;
         }
     }
-    let level = |time: (i64, i64)| if (between.0..=between.1).contains(&time.0) { LEVEL } else { time };
-    let (atime, mtime) = (level((status.atime(), status.atime_nsec())), level((status.mtime(), status.mtime_nsec())));
+    let level = |time: (i64, i64), to| if (between.0..=between.1).contains(&time.0) { to } else { time };
+    let atime = level((status.atime(), status.atime_nsec()), READ);
+    let mtime = level((status.mtime(), status.mtime_nsec()), MODIFIED);
     let spec = |time: (i64, i64)| TimeSpec::new(time.0, time.1);
     // What is on a read-only mount was not changed.
     let _ = utimensat(AT_FDCWD, top, &spec(atime), &spec(mtime), UtimensatFlags::NoFollowSymlink);
