@@ -456,6 +456,7 @@ pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8
     let reason = match why {
         LinkRefusal::NewerThanJob => "it is newer than this job".to_owned(),
         LinkRefusal::Foreign(owner) => format!("it belongs to user {owner}, and its target to another user"),
+        LinkRefusal::Moved => "another user than the owner of its target may have moved it here".to_owned(),
         LinkRefusal::LeadsOut => "it leads out of the restore directory".to_owned(),
     };
     join(&[b"File ", path, b" not restored: will not follow the symbolic link ", link, b": ", reason.as_bytes(), b"."])

@@ -22,6 +22,18 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["only of stock: a/b: "],
         text: "Makes every directory that `where` goes through, also those that a `..` behind them leaves again.",
     },
+    Documented {
+        rows: "form regex-to-one-name",
+        found: &[
+            "Could not hard link @/one -> @/one",
+            "@/one",
+            "FD Errors: ",
+            "termination status: ",
+            "Termination: ",
+            "status ",
+        ],
+        text: "an existing name is gone where its first name was not restored, and the file itself where both are one name.",
+    },
     // A directory that is kept has what it had.
     Documented { rows: "ifnewer empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
     Documented { rows: "ifnewer full-directory directory", found: METADATA, text: KEPT_DIRECTORY },

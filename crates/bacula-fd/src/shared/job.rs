@@ -181,11 +181,9 @@ impl Job {
         self.cancel.cancel();
         self.aborts.fetch_add(1, Ordering::Relaxed);
         let Some(canceller) = self.storage.canceller() else { return };
-        if self.kind() != JobKind::Backup {
-            return canceller.cancel();
-        }
-        // A sender stops by itself, between two frames, which spares the Storage Daemon an error. A
-        // thread that waits for the Storage Daemon is woken.
+        // The job stops by itself, between two frames, and the Director then cancels the Storage
+        // Daemon's part, which is spared an error. A thread that waits for the Storage Daemon is
+        // woken.
         let second = canceller.clone();
         let cut = move || {
             std::thread::sleep(GRACE);

@@ -17,7 +17,7 @@ pub(crate) struct Piece {
     pub(crate) tally: Tally,
     /// Events, each at its position between the frames.
     pub(crate) notes: Vec<Note>,
-    /// Path of an entry in it, for the status display.
+    /// Path of the last entry in it, for the status display.
     pub(crate) current: Vec<u8>,
     /// It is not of the stock: it has events only.
     pub(crate) is_extra: bool,

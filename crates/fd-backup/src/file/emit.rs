@@ -160,11 +160,11 @@ impl<'j> Emitter<'j> {
         &mut self.piece
     }
 
-    /// The entry that the status display shows. One for each piece is enough.
+    /// The entry that the status display shows: the last one of a piece, whose data may go on in
+    /// the next ones.
     pub(crate) fn set_current(&mut self, path: &[u8]) {
-        if self.piece.current.is_empty() {
-            self.piece.current.extend_from_slice(path);
-        }
+        self.piece.current.clear();
+        self.piece.current.extend_from_slice(path);
     }
 
     /// Adds an event at this position of the stream.

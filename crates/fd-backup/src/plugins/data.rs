@@ -39,6 +39,10 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         return Ok(false);
     }
     saver.emitter.header(file.file_index, file.data_stream(), file.entry.stat.size)?;
+    if !file.is_walked {
+        // Its program may take long.
+        saver.emitter.publish()?;
+    }
     let options = &file.entry.options;
     let with_addresses = file.has_sparse_data() || file.has(SavePacket::OFFSETS);
     saver.emitter.stay_near(Some(MOST_AHEAD));

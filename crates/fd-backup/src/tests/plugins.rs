@@ -574,7 +574,13 @@ fn what_is_saved_is_sent_while_a_plugin_lets_the_job_wait() {
     let outcome = bed.run_with(Collector::telling(told));
     assert!(outcome.result.is_ok(), "{:?}", outcome.result);
     let name = bed.name("file").into_bytes();
-    assert!(sent.lock().unwrap().windows(name.len()).any(|part| part == name), "the file was sent");
+    for name in [&name[..], b" /f\0"] {
+        assert!(
+            sent.lock().unwrap().windows(name.len()).any(|part| part == name),
+            "{:?} was sent",
+            name.escape_ascii()
+        );
+    }
 }
 
 #[test]

@@ -23,6 +23,13 @@ use crate::report::Report;
 use crate::texts::{self, NoData};
 use crate::tree::{Directories, LinkRefusal, OpenError, OutputPath};
 
+/// The first name of a hard link.
+struct FirstName {
+    directory: OwnedFd,
+    name: Vec<u8>,
+    found: FileStat,
+}
+
 /// Why a hard link could not be made.
 enum LinkError {
     /// The data of the first name is not whole.
@@ -163,6 +170,13 @@ impl Creator<'_, '_> {
         }
         if existing.is_none() || stays(item) {
             return Ok(());
+        }
+        if item.file_type == Some(FileType::HardLink) {
+            // What is there may be the only copy, or the first name itself by another path.
+            let first = self.first_name(item).or_else(|error| self.not_linked(item, error))?;
+            if existing.is_some_and(|there| (there.st_dev, there.st_ino) == (first.found.st_dev, first.found.st_ino)) {
+                return Err(Created::ByCore);
+            }
         }
         let here = self.directories.for_change();
         let removed = here.and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
@@ -305,15 +319,20 @@ impl Creator<'_, '_> {
             }
             // The name exists already, and only its attributes are needed.
             Err(LinkError::Failed(Errno::EEXIST)) if item.is_update => Ok(Created::ByCore),
-            Err(LinkError::Failed(errno)) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
-            Err(LinkError::Unfinished) => self.refuse(&texts::belongs_to_unfinished(&item.output)),
-            Err(LinkError::Refused(link, why)) => self.refuse(&texts::link_refused(&item.output, &link, why)),
+            Err(error) => self.not_linked(item, error),
         }
     }
 
-    /// Makes a hard link to a file that was restored before. Returns whether it is another one,
-    /// which was there before the job.
-    fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
+    fn not_linked<T>(&mut self, item: &RestoreItem, error: LinkError) -> Step<T> {
+        match error {
+            LinkError::Failed(errno) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
+            LinkError::Unfinished => self.refuse(&texts::belongs_to_unfinished(&item.output)),
+            LinkError::Refused(link, why) => self.refuse(&texts::link_refused(&item.output, &link, why)),
+        }
+    }
+
+    /// The first name of a hard link, which was restored before.
+    fn first_name(&mut self, item: &RestoreItem) -> Result<FirstName, LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
@@ -325,12 +344,20 @@ impl Creator<'_, '_> {
         if is_unfinished(&found, item.stat.mtime) {
             return Err(LinkError::Unfinished);
         }
-        let is_another = (found.st_size, found.st_mtime) != (item.stat.size, item.stat.mtime)
-            && pin(directory.as_fd(), first_name)
-                .and_then(|first| self.directories.is_old(&File::from(first)))
+        Ok(FirstName { directory, name: first_name.to_vec(), found })
+    }
+
+    /// Makes a hard link to a file that was restored before. Returns whether it is another one,
+    /// which was there before the job.
+    fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
+        let first = self.first_name(item)?;
+        let is_another = (first.found.st_size, first.found.st_mtime) != (item.stat.size, item.stat.mtime)
+            && pin(first.directory.as_fd(), &first.name)
+                .and_then(|object| self.directories.is_old(&File::from(object)))
                 .unwrap_or(false);
         let here = self.directories.for_change();
-        let linked = here.and_then(|here| linkat(&directory, first_name, here, name, AtFlags::empty()));
+        let linked =
+            here.and_then(|here| linkat(&first.directory, first.name.as_slice(), here, name, AtFlags::empty()));
         linked.map(|()| is_another).map_err(LinkError::Failed)
     }
 

@@ -41,7 +41,8 @@ impl Round<'_> {
         // The job has failed already where that can't be decided: nothing more is made.
         let Ok(item) = RestoreItem::new(&parsed, stream, self.section.is_of_plugin(), self.plan) else { return };
         self.announce(&item);
-        if self.state.digest.has_long() && self.changes_long_file(&item) {
+        let may_wait = matches!(item.file_type, Some(FileType::Fifo | FileType::Raw));
+        if may_wait || self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
         let created = self.create_by_plugin(&item, &parsed, stream);

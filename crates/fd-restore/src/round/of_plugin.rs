@@ -26,6 +26,8 @@ impl Round<'_> {
                 if !is_told {
                     self.said_once.command = command.to_vec();
                 }
+                // What the log has to say must not wait while a program of the plugin does.
+                self.settle();
                 self.section = Section::begin(self.plan.plugins.as_ref(), command, is_told, &mut self.report);
             }
             Some(PluginName::End { .. }) => self.leave_plugin(),

@@ -36,6 +36,8 @@ pub(crate) enum LinkRefusal {
     NewerThanJob,
     /// It belongs to this user, but what it leads to does not.
     Foreign(u32),
+    /// A user to whom what it leads to does not belong may have moved it here.
+    Moved,
     /// It leads out of the directory that everything is to be restored in.
     LeadsOut,
 }
@@ -122,14 +124,22 @@ impl LinkRule {
             return Err(StepError::Refused(LinkRefusal::NewerThanJob));
         }
         *links = links.checked_sub(1).ok_or(StepError::Dangling)?;
-        let trusted = self.is_ours(&stat) && self.guards_its_names(&fstat(directory).map_err(StepError::System)?);
+        let here = fstat(directory).map_err(StepError::System)?;
+        let trusted = self.is_ours(&stat) && self.guards_its_names(&here);
         let target = readlinkat(&link, &b""[..]).map_err(StepError::System)?;
         let reached = match self.walk(directory, target.as_bytes(), links) {
             Err(StepError::Missing) => Err(StepError::Dangling),
             other => other,
         }?;
-        if !trusted && fstat(&reached.handle).map_err(StepError::System)?.st_uid != stat.st_uid {
-            return Err(StepError::Refused(LinkRefusal::Foreign(stat.st_uid)));
+        if !trusted {
+            // Then its owner, who could write there all the same, must be the one that has put it
+            // here.
+            if fstat(&reached.handle).map_err(StepError::System)?.st_uid != stat.st_uid {
+                return Err(StepError::Refused(LinkRefusal::Foreign(stat.st_uid)));
+            }
+            if !self.is_moved_by_owner_only(&here, stat.st_uid) {
+                return Err(StepError::Refused(LinkRefusal::Moved));
+            }
         }
         Ok(reached)
     }
@@ -158,6 +168,13 @@ impl LinkRule {
     /// Whether only this process's user and root can change the names in this directory.
     pub(super) fn keeps_its_names(&self, directory: &FileStat) -> bool {
         self.is_ours(directory) && directory.st_mode & 0o022 == 0
+    }
+
+    /// Whether of all other users only this one can move what belongs to this one to this
+    /// directory.
+    fn is_moved_by_owner_only(&self, directory: &FileStat, owner: u32) -> bool {
+        let is_owners = self.is_ours(directory) || directory.st_uid == owner;
+        is_owners && (directory.st_mode & 0o022 == 0 || directory.st_mode & 0o1000 != 0)
     }
 
     /// Whether only they can change the names there of what belongs to them. In a sticky directory

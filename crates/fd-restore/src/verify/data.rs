@@ -68,7 +68,7 @@ pub fn data(
     let sent = verify.scan.packets().try_for_each(|packet| director.send(packet));
     let end = read?;
     // What was not read is not missing on the volume.
-    let missing = !matches!(end, End::ConnectionLost(_)) && verify.tell_missing();
+    let missing = end == End::EndOfData && verify.tell_missing();
     if let Err(error) = sent {
         verify.report.now(MessageType::Fatal, &texts::events_not_sent(&error.0));
         return Err(VerifyError::Director(error));
@@ -92,6 +92,8 @@ struct CurrentFile {
     has_data: bool,
     is_encrypted: bool,
     is_of_plugin: bool,
+    /// Its data is in an earlier job or with another name, and its digest is that of this data.
+    is_elsewhere: bool,
     win32: Win32Stream,
     /// The digest of the data in base 64, once it is complete.
     computed: Option<Vec<u8>>,
@@ -143,12 +145,15 @@ impl Verify<'_, '_> {
                 Ok(Next::Record(header, record)) => self.record(header.stream, record)?,
                 Ok(Next::End(end)) => {
                     self.end_scan()?;
-                    if let End::ConnectionLost(error) = &end {
-                        // The file whose records came last is not whole, and differs from nothing.
-                        self.report.now(MessageType::Error, &texts::connection_lost(error));
-                        self.damaged = true;
-                    } else {
-                        self.close();
+                    // Before the end, the file whose records came last is not whole, and differs
+                    // from nothing.
+                    match &end {
+                        End::EndOfData => self.close(),
+                        End::Cancelled => {}
+                        End::ConnectionLost(error) => {
+                            self.report.now(MessageType::Error, &texts::connection_lost(error));
+                            self.damaged = true;
+                        }
                     }
                     return Ok(end);
                 }
@@ -172,7 +177,7 @@ impl Verify<'_, '_> {
 
     fn record(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
         match stream.class() {
-            StreamClass::Attributes => return self.attributes(stream, record),
+            StreamClass::Attributes | StreamClass::AttributesUpdate => return self.attributes(stream, record),
             StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
             StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
             StreamClass::Digest(_) => return self.digest(stream, record),
@@ -211,6 +216,7 @@ impl Verify<'_, '_> {
             has_data: false,
             is_encrypted: false,
             is_of_plugin: self.is_of_plugin,
+            is_elsewhere: stream == Stream::ATTRIBUTES_UPDATE || attributes.file_type() == Some(FileType::HardLink),
             win32: Win32Stream::default(),
             computed: None,
             stage: Stage::Open,
@@ -280,7 +286,7 @@ impl Verify<'_, '_> {
         self.end_scan()?;
         self.finish();
         let Some(file) = &self.file else { return Ok(()) };
-        if !file.is_encrypted && file.file_type != Some(FileType::HardLink) {
+        if !file.is_encrypted && !file.is_elsewhere {
             if stream.digest_kind() == Some(wanted) {
                 let stored = digest_text::of(record);
                 let computed = file.computed.as_deref().unwrap_or_default();
@@ -305,7 +311,8 @@ impl Verify<'_, '_> {
         file.stage = Stage::Finished;
         // What a plugin has saved without any data may have a size all the same.
         let has_size = file.has_data || !file.is_encrypted && !file.is_of_plugin;
-        let size_matters = self.checks.size && has_size && file.file_type == Some(FileType::Regular);
+        let size_matters =
+            self.checks.size && has_size && !file.is_elsewhere && file.file_type == Some(FileType::Regular);
         if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {
             let text = texts::size_differs(&file.name, file.size, file.recorded_size);
             self.report.now(MessageType::Info, &text);

@@ -66,7 +66,7 @@ impl Verify<'_> {
     /// The packet that a record becomes.
     fn packet(&mut self, stream: Stream, record: &[u8]) -> Option<Vec<u8>> {
         match stream.class() {
-            StreamClass::Attributes => self.attributes(record),
+            StreamClass::Attributes | StreamClass::AttributesUpdate => self.attributes(record),
             StreamClass::RestoreObject | StreamClass::PluginObject => {
                 count(self.progress, b"");
                 self.in_file = false;

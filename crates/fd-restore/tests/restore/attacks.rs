@@ -364,6 +364,31 @@ fn our_own_link_is_followed_only_where_others_cannot_create_it() {
     assert!(place.exists("victim/new"));
 }
 
+/// The link and what it leads to belong to one user, and another one has moved it to where a
+/// directory of theirs was.
+#[test]
+fn a_link_that_another_user_may_have_moved_is_not_followed() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for (owner, mode, is_followed) in
+        [(4711, 0o755, false), (0, 0o777, false), (4712, 0o777, false), (4712, 0o755, true), (0, 0o1777, true)]
+    {
+        let place = scene();
+        symlink("../victim", place.path("w/d")).unwrap();
+        lchown(place.path("w/d"), Some(4712), Some(4712)).unwrap();
+        chown(place.path("victim"), Some(4712), Some(4712)).unwrap();
+        chown(place.path("w"), Some(owner), Some(owner)).unwrap();
+        fs::set_permissions(place.path("w"), fs::Permissions::from_mode(mode)).unwrap();
+        let_it_be_old();
+        let finished = place.job().run(Volume::new().file("/w/d/new", b"x"));
+        let why = "another user than the owner of its target may have moved it here.\n";
+        let refused = finished.told().iter().filter(|(_, text)| text.ends_with(why)).count();
+        let expected = (is_followed, usize::from(!is_followed));
+        assert_eq!((place.exists("victim/new"), refused), expected, "{owner} {mode:o}");
+    }
+}
+
 #[test]
 fn hard_links_stay_below_the_restore_directory() {
     let place = scene();

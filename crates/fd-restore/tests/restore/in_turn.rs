@@ -9,6 +9,7 @@ use fd_records::Stream;
 use fd_restore::{End, RestoreState};
 
 use crate::attacks::{scene, victim};
+use crate::verify::md5;
 use crate::volume::{Frame, Log, MTIME, Place, Saved, Volume, job_below};
 
 #[test]
@@ -61,6 +62,37 @@ fn a_thread_that_was_left_behind_changes_and_says_nothing_more() {
     assert_eq!(log.messages.into_inner().unwrap(), []);
     assert_eq!((place.read("d/f"), place.mode("d/f") & 0o777), (b"half".to_vec(), 0o600));
     assert_ne!(place.stat("d").mtime(), MTIME);
+}
+
+/// A source that notes how much the log has when each frame is asked for.
+struct Looking<'a> {
+    frames: std::slice::Iter<'a, Frame>,
+    log: &'a Log,
+    told: Vec<usize>,
+}
+
+impl fd_restore::RecordSource for Looking<'_> {
+    fn next_frame(&mut self) -> Result<Option<&[u8]>, fd_restore::SourceError> {
+        self.told.push(self.log.messages.lock().unwrap().len());
+        let Some(Frame::Data(data)) = self.frames.next() else { return Ok(None) };
+        Ok(Some(data))
+    }
+}
+
+/// Until then the log waits for digests that are made together.
+#[test]
+fn the_log_has_what_is_restored_before_a_plugin_may_wait() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    volume.file("/f", b"x").record(Stream::MD5, &md5(b"x")).file("/g", b"y");
+    let until = volume.frames.len();
+    volume.start("bpipe:/h:cat:cat").file("/h", b"z");
+    let log = Log { messages: Mutex::default(), restored: true };
+    let (job, progress, cancel) = (place.job(), Progress::default(), CancelToken::new());
+    let mut source = Looking { frames: volume.frames.iter(), log: &log, told: Vec::new() };
+    fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source).unwrap();
+    let told = source.told;
+    assert_eq!((told[until], told[until + 2]), (1, 2), "{told:?}");
 }
 
 /// A source that swaps the directory while the job is in it.

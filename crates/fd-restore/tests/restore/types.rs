@@ -96,6 +96,28 @@ fn a_link_without_its_first_name_is_an_error() {
     assert_eq!(finished.files, 1);
 }
 
+/// It may be the only copy: the first name was not chosen, or could not be restored.
+#[test]
+fn a_name_stays_when_its_hard_link_can_not_be_made() {
+    let place = Place::new();
+    fs::write(place.path("x"), b"the only copy").unwrap();
+    let finished = place.job().run(Volume::new().put(&Saved::hard_link("/x", "/gone")));
+    assert!(finished.only().1.contains("Could not hard link"), "{:?}", finished.told());
+    assert_eq!(place.read("x"), b"the only copy");
+}
+
+/// `regexwhere` can do so, and a bind mount within a file system.
+#[test]
+fn a_hard_link_whose_name_is_that_of_its_file_keeps_it() {
+    let place = Place::new();
+    fs::create_dir(place.path("d")).unwrap();
+    let_it_be_old();
+    let mut volume = Volume::new();
+    volume.file("/d/first", b"data").put(&Saved::hard_link("/d/first", "/d/first"));
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(place.read("d/first"), b"data");
+}
+
 /// As a FileSet with relative names has them.
 #[test]
 fn a_hard_link_to_a_relative_name_follows_it_below_where() {

@@ -101,7 +101,7 @@ fn the_director_gets_attributes_and_digests() {
     let link = b"8 1 /data1/sub/hard3\0P4A m+Qg IG0 D A A A M BAA Q BrAPqP 7msoA BrAPp2 D A C\0/data1/hard2\0\x000\0";
     volume.record(Stream::ATTRIBUTES, link).record(Stream::XXH64, &[1; 8]);
     volume.put(&Saved::new("/gone", FileType::Deleted, 0)).record(Stream::RESTORE_OBJECT, b"?");
-    volume.symlink("/l", "target").record(Stream::ATTRIBUTES_UPDATE, b"nothing");
+    volume.symlink("/l", "target");
     let verified = verify_volume(&volume);
     assert_eq!(verified.outcome.as_ref().unwrap().end, End::EndOfData);
     let packets: Vec<String> =
@@ -118,6 +118,22 @@ fn the_director_gets_attributes_and_digests() {
     assert!(packets[6].starts_with("6 1 pinsug5 /l|") && packets[6].ends_with(" C|target|"), "{}", packets[6]);
     assert_eq!((packets.len(), verified.files, verified.job_bytes), (7, 6, 0));
     assert_eq!(verified.told[0], (MessageType::Verified, "Veryfying: /data1/emptydir/\n".to_owned()));
+}
+
+/// An accurate job sends it where only attributes have changed, with the digest that the catalog
+/// has.
+#[test]
+fn an_update_of_attributes_is_a_file_without_data() {
+    let mut volume = Volume::new();
+    volume.file("/f", b"x").record(Stream::MD5, &md5(b"x"));
+    volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file("/updated") });
+    volume.record(Stream::MD5, &md5(b"in an earlier job"));
+    let verified = verify_volume(&volume);
+    let heads: Vec<_> = verified.packets.iter().map(|packet| packet[..3].escape_ascii().to_string()).collect();
+    assert_eq!((heads, verified.files), (["1 1", "1 3", "2 1", "2 3"].map(str::to_owned).to_vec(), 2));
+    let verified = verify_data(&volume, MD5, None);
+    assert!(!verified.outcome.as_ref().unwrap().differs, "{:?}", verified.findings());
+    assert_eq!(verified.files, 2);
 }
 
 #[test]
