@@ -14,7 +14,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Plugins, Result, line_differences};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, PATIENCE, Plugins, Result, line_differences, wait_for,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 /// The clients' names: as long as each other.
 const NAMES: [&str; 2] = ["refer", "under"];
@@ -138,6 +142,40 @@ fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
         let name = NAMES[1];
         let told = told(&bed, &bed.run(&restore(1, name, "regexwhere=!/b!/c! replace=always"))?, name);
         assert_eq!(told[..1], ["status T"], "{told:?}");
+    }
+    Ok(())
+}
+
+/// The Director cancels first the File Daemon's part, then that of the Storage Daemon, which must
+/// not lose the connection between the two.
+#[test]
+fn a_canceled_restore_gives_the_storage_daemon_no_error() -> Result<()> {
+    let daemons = [Fd::Stock, Fd::under_test()?];
+    let clients = daemons.into_iter().zip(NAMES).map(|(fd, name)| ClientOptions::new(fd).named(name));
+    let mut options = BedOptions::new("bpipe-canceled", clients)?;
+    let begun = options.folder.path().join("begun");
+    // More than all buffers on the way hold; the writer takes none of it.
+    let command = format!(
+        "bpipe:/b/zeros:head -c 30000000 /dev/zero:echo $$ >{0}.new; mv {0}.new {0}; exec sleep 1000",
+        begun.display()
+    );
+    let lines = ["Include {".to_owned(), format!("Plugin = \"{command}\""), "}".to_owned()].to_vec();
+    options.file_sets.push(FileSet { name: "zeros".to_owned(), lines });
+    let bed = Bed::start(options)?;
+    for name in NAMES {
+        let saved = bed.wait(bed.queue(&format!("run job=backup-{name} fileset=zeros yes"))?)?.must_be_good()?;
+        let job = bed.queue(&format!("restore jobid={} client={name}-fd where=/ all done yes", saved.row.id))?;
+        let writer =
+            wait_for("the writer", PATIENCE, || Ok(fs::read_to_string(&begun).map_err(|error| error.to_string())))?;
+        bed.console(&[&format!("cancel jobid={job} yes")])?;
+        // The stock daemon waits until it ends by itself; ours may have ended it.
+        let _gone = kill(Pid::from_raw(writer.trim().parse().unwrap()), Signal::SIGKILL);
+        bed.wait(job)?.must_be('A')?;
+        fs::remove_file(&begun).unwrap();
+        let log = bed.catalog().log(job)?;
+        let of_storage = format!("bed-sd JobId {job}: ");
+        let errors = log.lines().filter(|line| line.contains(&of_storage) && line.contains("rror: "));
+        assert_eq!(errors.collect::<Vec<_>>(), Vec::<&str>::new(), "{name}");
     }
     Ok(())
 }
