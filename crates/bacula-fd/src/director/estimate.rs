@@ -107,7 +107,7 @@ impl Conversation<'_> {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
             accurate: self.asked.accurate.clone(),
-            encrypts: self.daemon.jobs.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
+            encrypts: self.daemon.jobs.encrypts(),
             plugins: access.as_ref().map(|access| Arc::clone(&access.plugins)).unwrap_or_default(),
             facts: access.map_or_else(|| Arc::new(NoFacts) as Arc<dyn JobFacts>, |access| access.facts),
             late,

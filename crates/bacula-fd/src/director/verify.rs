@@ -43,6 +43,7 @@ impl Conversation<'_> {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Verify, ..self.walk_settings() },
             network_buffer: usize::try_from(buffer).unwrap_or(0),
+            encrypts: self.daemon.jobs.encrypts(),
         };
         // As in the stock daemon there are no heartbeats: the packets keep the connection alive.
         let events = self.job_events();

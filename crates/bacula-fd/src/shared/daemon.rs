@@ -88,6 +88,11 @@ impl ForJobs {
             digests: WantedDigests::new(&daemon.working_directory, daemon.port()),
         }
     }
+
+    /// Whether what jobs save is encrypted.
+    pub(crate) fn encrypts(&self) -> bool {
+        self.protection.as_ref().is_some_and(|protection| protection.encryption.is_some())
+    }
 }
 
 /// The daemon's own files in its working directory.

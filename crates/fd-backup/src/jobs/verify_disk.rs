@@ -28,6 +28,9 @@ pub struct VerifyPlan {
     pub walk: WalkSettings,
     /// `Maximum Network Buffer Size`: files are read in blocks of so many bytes; 0 for 65,536.
     pub network_buffer: usize,
+    /// Whether this client encrypts what it saves: no block of zeros is left out of the digests
+    /// then.
+    pub encrypts: bool,
 }
 
 /// Why a verify failed.
@@ -65,6 +68,7 @@ pub fn verify_disk(
         digesters: Digesters::default(),
         block: Vec::new(),
         record_len,
+        encrypts: plan.encrypts,
         lstat_text: Vec::new(),
         leases: LeaseClock::default(),
     };
@@ -115,6 +119,7 @@ struct Verify<'v> {
     /// A buffer for blocks.
     block: Vec<u8>,
     record_len: usize,
+    encrypts: bool,
     lstat_text: Vec<u8>,
     leases: LeaseClock,
 }
@@ -173,7 +178,7 @@ impl Verify<'_> {
             host.progress.add_read_bytes(data.len() as u64);
             host.progress.add_job_bytes(data.len() as u64);
         };
-        let sparse = entry.options.is_sparse(false);
+        let sparse = entry.options.is_sparse(self.encrypts);
         let blocks = Blocks { buffer: &mut self.block, record_len: self.record_len, sparse };
         let end = read_file(entry, blocks, open_limits, each);
         match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {

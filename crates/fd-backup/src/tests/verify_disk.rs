@@ -53,6 +53,7 @@ fn verify(bed: &Bed, mut director: Director) -> Verified {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Verify, ..WalkSettings::default() },
         network_buffer: 0,
+        encrypts: false,
     };
     let log = Log::new(Arc::clone(&bed.progress));
     let result = verify_disk(&plan, &bed.progress, &log, &bed.cancel, &mut director);

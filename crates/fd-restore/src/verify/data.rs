@@ -92,12 +92,19 @@ struct CurrentFile {
     has_data: bool,
     is_encrypted: bool,
     is_of_plugin: bool,
-    /// Its data is in an earlier job or with another name, and its digest is that of this data.
-    is_elsewhere: bool,
+    /// That of its attributes.
+    stream: Stream,
     win32: Win32Stream,
     /// The digest of the data in base 64, once it is complete.
     computed: Option<Vec<u8>>,
     stage: Stage,
+}
+
+impl CurrentFile {
+    /// Whether its data is in an earlier job or with another name: its digest is that of this data.
+    fn is_elsewhere(&self) -> bool {
+        self.stream == Stream::ATTRIBUTES_UPDATE || self.file_type == Some(FileType::HardLink)
+    }
 }
 
 /// What was done about a file.
@@ -216,7 +223,7 @@ impl Verify<'_, '_> {
             has_data: false,
             is_encrypted: false,
             is_of_plugin: self.is_of_plugin,
-            is_elsewhere: stream == Stream::ATTRIBUTES_UPDATE || attributes.file_type() == Some(FileType::HardLink),
+            stream,
             win32: Win32Stream::default(),
             computed: None,
             stage: Stage::Open,
@@ -286,7 +293,7 @@ impl Verify<'_, '_> {
         self.end_scan()?;
         self.finish();
         let Some(file) = &self.file else { return Ok(()) };
-        if !file.is_encrypted && !file.is_elsewhere {
+        if !file.is_encrypted && !file.is_elsewhere() {
             if stream.digest_kind() == Some(wanted) {
                 let stored = digest_text::of(record);
                 let computed = file.computed.as_deref().unwrap_or_default();
@@ -312,7 +319,7 @@ impl Verify<'_, '_> {
         // What a plugin has saved without any data may have a size all the same.
         let has_size = file.has_data || !file.is_encrypted && !file.is_of_plugin;
         let size_matters =
-            self.checks.size && has_size && !file.is_elsewhere && file.file_type == Some(FileType::Regular);
+            self.checks.size && has_size && !file.is_elsewhere() && file.file_type == Some(FileType::Regular);
         if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {
             let text = texts::size_differs(&file.name, file.size, file.recorded_size);
             self.report.now(MessageType::Info, &text);
