@@ -136,6 +136,20 @@ fn an_update_of_attributes_is_a_file_without_data() {
     assert_eq!(verified.files, 2);
 }
 
+/// What was not read neither differs nor is missing.
+#[test]
+fn a_canceled_verify_of_data_finds_nothing_in_what_it_has_not_read() {
+    let mut volume = Volume::new();
+    volume.file("/f", b"x").record(Stream::MD5, &md5(b"x"));
+    let mut half = Saved::file("/half");
+    half.stat.size = 100;
+    volume.put(&half).record(Stream::FILE_DATA, b"half");
+    volume.frames.push(Frame::Cancel);
+    let verified = verify_data(&volume, MD5, None);
+    assert_eq!(verified.outcome.as_ref().unwrap().end, End::Cancelled);
+    assert_eq!(verified.findings(), []);
+}
+
 #[test]
 fn a_lost_director_ends_the_verify() {
     let mut director = Director { fails_after: Some(1), ..Director::default() };
