@@ -59,15 +59,16 @@ impl Place {
         Command::new(PROGRAM).args(options).arg(self.config()).stdin(Stdio::null()).output().unwrap()
     }
 
+    /// A daemon in the foreground, with its log.
+    fn foreground(&self) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command.args(["-f", "-d", "1", "-c"]).arg(self.config()).stdin(Stdio::null()).stderr(Stdio::piped());
+        command
+    }
+
     /// A daemon in the foreground that listens already.
     fn daemon(&self) -> Child {
-        let mut child = Command::new(PROGRAM)
-            .args(["-f", "-d", "1", "-c"])
-            .arg(self.config())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.foreground().spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains("listening")), "the daemon ended instead of listening");
         // Somebody must read on, or the daemon would block or break at its next line.
@@ -288,7 +289,6 @@ fn nothing_is_begun_until_every_address_is_free() {
     let other = ReservedPort::new().unwrap();
     let free = format!("ip = {{ addr = 127.0.0.1; port = {} }}", place.port.number());
     let taken = format!("ip = {{ addr = 127.0.0.1; port = {} }}", other.number());
-    place.configure("");
     let config = fs::read_to_string(place.config()).unwrap();
     let one = format!("FDport = {}\n  FDAddress = 127.0.0.1\n", place.port.number());
     assert!(config.contains(&one), "{config}");
@@ -297,14 +297,7 @@ fn nothing_is_begun_until_every_address_is_free() {
     let journal = place.directory.join(format!("work/bacula-fd.{}.snapshots.new", place.port.number()));
     fs::write(&journal, "").unwrap();
     let holder = TcpListener::bind(other.address()).unwrap();
-    let mut daemon = Command::new(PROGRAM)
-        .args(["-f", "-d", "1", "-c"])
-        .arg(place.config())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut daemon = place.foreground().stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(daemon.stdout.take().unwrap()).lines();
     assert!(said.any(|line| line.unwrap().contains("Cannot bind port")), "it can bind the port");
     assert!(journal.exists(), "the other's journal was read");

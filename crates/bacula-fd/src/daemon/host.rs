@@ -68,9 +68,9 @@ impl Source for Host {
     }
 
     fn service_port(&mut self, name: &[u8]) -> Option<u16> {
-        let services = String::from_utf8_lossy(&fs::read("/etc/services").ok()?).into_owned();
+        let services = fs::read("/etc/services").ok()?;
         let name = std::str::from_utf8(name).ok()?;
-        services.lines().find_map(|line| {
+        String::from_utf8_lossy(&services).lines().find_map(|line| {
             let line = line.split('#').next()?;
             let mut fields = line.split_whitespace();
             let (official, place) = (fields.next()?, fields.next()?);

@@ -269,7 +269,8 @@ impl Supervisor {
         });
     }
 
-    /// The daemon ends: the last mail is sent, unless this host's destinations have no reader.
+    /// The daemon ends: the last mail is sent, within [`LAST_WORDS`], unless this host's
+    /// destinations have no reader.
     pub(crate) fn finish_local(&self) {
         let (done, is_done) = sync_channel(1);
         let is_reading = Writer::of_the_process().flush();

@@ -125,7 +125,8 @@ impl LinkRule {
         }
         *links = links.checked_sub(1).ok_or(StepError::Dangling)?;
         let here = fstat(directory).map_err(StepError::System)?;
-        let trusted = self.is_ours(&stat) && self.guards_its_names(&here);
+        let is_moved_by_owner_only = self.guards_names_of(stat.st_uid, &here);
+        let trusted = self.is_ours(&stat) && is_moved_by_owner_only;
         let target = readlinkat(&link, &b""[..]).map_err(StepError::System)?;
         let reached = match self.walk(directory, target.as_bytes(), links) {
             Err(StepError::Missing) => Err(StepError::Dangling),
@@ -137,7 +138,7 @@ impl LinkRule {
             if fstat(&reached.handle).map_err(StepError::System)?.st_uid != stat.st_uid {
                 return Err(StepError::Refused(LinkRefusal::Foreign(stat.st_uid)));
             }
-            if !self.is_moved_by_owner_only(&here, stat.st_uid) {
+            if !is_moved_by_owner_only {
                 return Err(StepError::Refused(LinkRefusal::Moved));
             }
         }
@@ -170,18 +171,11 @@ impl LinkRule {
         self.is_ours(directory) && directory.st_mode & 0o022 == 0
     }
 
-    /// Whether of all other users only this one can move what belongs to this one to this
-    /// directory.
-    fn is_moved_by_owner_only(&self, directory: &FileStat, owner: u32) -> bool {
-        let is_owners = self.is_ours(directory) || directory.st_uid == owner;
-        is_owners && (directory.st_mode & 0o022 == 0 || directory.st_mode & 0o1000 != 0)
-    }
-
-    /// Whether only they can change the names there of what belongs to them. In a sticky directory
-    /// others can change those of what the job gives away.
-    fn guards_its_names(&self, directory: &FileStat) -> bool {
-        let sticky = directory.st_mode & 0o1000 != 0;
-        self.keeps_its_names(directory) || (self.is_ours(directory) && sticky)
+    /// Whether only they and this user can change the names there of what belongs to this user. In
+    /// a sticky directory others can change those of what the job gives away.
+    fn guards_names_of(&self, user: u32, directory: &FileStat) -> bool {
+        let is_theirs = self.is_ours(directory) || directory.st_uid == user;
+        is_theirs && (directory.st_mode & 0o022 == 0 || directory.st_mode & 0o1000 != 0)
     }
 }
 
