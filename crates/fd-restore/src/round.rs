@@ -113,10 +113,10 @@ impl Round<'_> {
                 Ok(Next::End(end)) => {
                     if end != End::EndOfData {
                         self.keep_acls();
-                        if self.is_torn() {
-                            self.report_torn();
-                            self.give_up_early();
-                        }
+                    }
+                    if self.is_torn(&end) {
+                        self.report_torn();
+                        self.give_up_early();
                     }
                     self.close();
                     if let End::ConnectionLost(error) = &end {

@@ -122,7 +122,7 @@ impl Decoded {
         loop {
             let before = object.size.decoded + object.size.rest;
             let Some((header, record)) = records.look(before, patience) else {
-                return records.ends_well().then_some(object);
+                return (records.ends_well() && !object.is_short()).then_some(object);
             };
             match (header.stream.class(), &object.kind) {
                 (StreamClass::Attributes | StreamClass::AttributesUpdate, _) => return Some(object),
@@ -139,6 +139,11 @@ impl Decoded {
             }
             object.size.add(record)?;
         }
+    }
+
+    /// Whether its attributes say that there is more data.
+    fn is_short(&self) -> bool {
+        matches!(self.kind, Kind::NewFile(_)) && self.item.stat.size > self.data.bytes.len().cast_signed() as i64
     }
 
     /// Adds a record of data. `None`: it is not like that of any other file.

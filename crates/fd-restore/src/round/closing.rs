@@ -14,6 +14,7 @@ use crate::created::Taker;
 use crate::digests::Recorded;
 use crate::file::RestoreItem;
 use crate::output_file::OutputFile;
+use crate::stream::End;
 use crate::texts;
 
 impl Round<'_> {
@@ -69,14 +70,16 @@ impl Round<'_> {
         }
     }
 
-    /// Whether there may be more of the current file than has come: data, or its ACL, where the job
-    /// has brought any.
-    pub(super) fn is_torn(&mut self) -> bool {
+    /// Whether there may be more of the current file than has come before this end: data, or its
+    /// ACL, where the job has brought any. A volume can end in mid-file, too, as the Storage Daemon
+    /// goes on behind what it can't read.
+    pub(super) fn is_torn(&mut self, end: &End) -> bool {
         let Some((item, Open { to, digest })) = self.current.as_mut().and_then(Current::open) else { return false };
         if digest.has_come() {
             return false;
         }
         match to {
+            _ if *end == End::EndOfData => is_short(item, to),
             // How long a patch is, nothing tells.
             Taker::File(file) if !file.is_new() => item.is_patch(),
             Taker::File(_) if self.state.has_acls => true,
@@ -239,6 +242,11 @@ fn wrong_length(item: &RestoreItem, to: &mut Taker) -> Option<i64> {
         return None;
     }
     to.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
+}
+
+/// Whether a file that was made anew has less data than its attributes say.
+fn is_short(item: &RestoreItem, to: &mut Taker) -> bool {
+    !item.is_patch() && wrong_length(item, to).is_some_and(|restored| restored < item.stat.size)
 }
 
 /// Whether what was restored must be signed where signatures are checked. What comes out of a fifo

@@ -133,7 +133,7 @@ fn a_wrong_size_is_reported_and_the_attributes_are_set() {
     saved.stat.size = 100;
     let mut volume = Volume::new();
     volume.put(&saved).record(Stream::FILE_DATA, b"short");
-    volume.put(&Saved { name: b"/g".to_vec(), ..saved });
+    volume.put(&Saved { name: b"/g".to_vec(), ..saved }).file("/last", b"whole");
     let finished = place.job().run(&volume);
     let texts = [("f", 5), ("g", 0)].map(|(name, restored)| {
         let name = place.text(name);
