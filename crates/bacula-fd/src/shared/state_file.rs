@@ -106,7 +106,8 @@ fn encode_entry(entry: &FinishedJob, file: &mut Vec<u8>) {
     file.resize(file.len() + NAME_SIZE - name.len(), 0);
 }
 
-/// The jobs of a state file, oldest first, at most ten; entries with `JobId` 0 are left out.
+/// The jobs of a state file, oldest first, at most ten; entries with `JobId` 0 are left out. Of a file
+/// that was cut off those before the cut are left.
 ///
 /// # Errors
 /// [`DamagedState`] if the stock daemon would delete the file.
@@ -132,7 +133,8 @@ pub(crate) fn decode(file: &[u8]) -> Result<Vec<FinishedJob>, DamagedState> {
     }
     let mut entries = Vec::new();
     for _ in 0..count {
-        entries.push(decode_entry(&mut fields)?);
+        let Ok(entry) = decode_entry(&mut fields) else { break };
+        entries.push(entry);
     }
     entries.retain(|entry| entry.job_id != 0);
     entries.drain(..entries.len().saturating_sub(KEPT));

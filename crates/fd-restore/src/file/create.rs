@@ -351,7 +351,9 @@ impl Creator<'_, '_> {
     /// which was there before the job.
     fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let first = self.first_name(item)?;
-        let is_another = (first.found.st_size, first.found.st_mtime) != (item.stat.size, item.stat.mtime)
+        let FileStat { st_size, st_mtime, st_mode, .. } = first.found;
+        let there = (st_size, st_mtime, st_mode & Stat::MODE_TYPE);
+        let is_another = there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
             && pin(first.directory.as_fd(), &first.name)
                 .and_then(|object| self.directories.is_old(&File::from(object)))
                 .unwrap_or(false);

@@ -9,6 +9,10 @@ use fd_messages::MessageType;
 use fd_os::regex::Captures;
 use fd_records::{FileType, Replace, Stream};
 use fd_restore::{NameRegex, OutputNames, RegexWhere, Undecided};
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
+use nix::unistd::mkfifo;
 
 use crate::volume::{MTIME, Place, Saved, Volume, let_it_be_old};
 
@@ -175,6 +179,10 @@ fn an_existing_link_is_replaced_and_not_followed() {
 fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
     let place = Place::new();
     fs::write(place.path("f"), b"kept").unwrap();
+    // Only its type differs.
+    mkfifo(&place.path("fifo"), Mode::S_IRUSR).unwrap();
+    let time = TimeSpec::new(MTIME, 0);
+    utimensat(AT_FDCWD, &place.path("fifo"), &time, &time, UtimensatFlags::NoFollowSymlink).unwrap();
     let before = place.stat("f");
     let mut volume = Volume::new();
     let (mut first, mut later) = (Saved::file("/f"), Saved::hard_link("/h", "/f"));
@@ -182,8 +190,11 @@ fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
         (saved.stat.mode, saved.stat.size) = (0o104_755, 3);
     }
     volume.put(&first).record(Stream::FILE_DATA, b"new").put(&later);
+    let mut beside = volume.clone();
+    beside.put(&Saved::file("/fifo")).put(&Saved::hard_link("/i", "/fifo"));
     let_it_be_old();
-    let finished = place.job_with(Replace::Never).run(&volume);
+    let finished = place.job_with(Replace::Never).run(&beside);
+    assert!(finished.told().iter().any(|(_, text)| text.contains("/i is a name of ")), "{:?}", finished.told());
     let text = format!(
         "File {} is a name of {} now, which was there before this job and is not the file that was saved.\n",
         place.text("h"),

@@ -74,7 +74,7 @@ fn a_link_or_fifo_in_its_place_is_not_read() {
 #[test]
 fn damage_is_named() {
     let good = encode(&[entry(1)]);
-    for length in 0..good.len() {
+    for length in 0..HEADER_SIZE + 4 {
         assert!(decode(&good[..length]).is_err(), "{length}");
     }
     let broken = |at: usize, byte: u8| {
@@ -87,6 +87,16 @@ fn damage_is_named() {
     assert_eq!(broken(24, 0), Err(DamagedState::Short(396)));
     assert_eq!(broken(31, 0xff), Err(DamagedState::Short(396)));
     assert_eq!(broken(0xc0, 41), Err(DamagedState::Count(41)));
+}
+
+/// Power may fail while it is written.
+#[test]
+fn a_file_that_was_cut_off_keeps_the_jobs_before_the_cut() {
+    let jobs: Vec<_> = (1..=3).map(entry).collect();
+    let whole = encode(&jobs);
+    for (cut, kept) in [(1, 2), (RECORD_SIZE, 2), (RECORD_SIZE + 1, 1), (3 * RECORD_SIZE, 0)] {
+        assert_eq!(decode(&whole[..whole.len() - cut]).as_deref(), Ok(&jobs[..kept]), "{cut}");
+    }
 }
 
 #[test]
