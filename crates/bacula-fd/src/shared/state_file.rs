@@ -106,11 +106,11 @@ fn encode_entry(entry: &FinishedJob, file: &mut Vec<u8>) {
     file.resize(file.len() + NAME_SIZE - name.len(), 0);
 }
 
-/// The jobs of a state file, oldest first, at most ten; entries with `JobId` 0 are left out. Of a file
-/// that was cut off those before the cut are left.
+/// The jobs of a state file, oldest first, at most ten; entries with `JobId` 0 are left out. Of a
+/// file that was cut off those before the cut are left.
 ///
 /// # Errors
-/// [`DamagedState`] if the stock daemon would delete the file.
+/// [`DamagedState`] if it has no list of jobs.
 pub(crate) fn decode(file: &[u8]) -> Result<Vec<FinishedJob>, DamagedState> {
     let mut header = Fields { bytes: file, at: 0 };
     if header.take::<16>()?.get(..14) != MAGIC.get(..14) {
