@@ -155,6 +155,8 @@ mod tests {
     #[test]
     fn ends_of_programs_have_the_stock_words() {
         assert_eq!(describe(ExitStatus::from_raw(3 << 8)), "Child exited with code 3");
+        // No stock words: it did run.
+        assert_eq!(describe(ExitStatus::from_raw(200 << 8)), "Child exited with code 200");
         assert_eq!(describe(ExitStatus::from_raw(15)), "Child died from signal 15: Termination");
     }
 }
