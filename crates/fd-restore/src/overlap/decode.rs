@@ -143,7 +143,8 @@ impl Decoded {
 
     /// Whether its attributes say that there is more data.
     fn is_short(&self) -> bool {
-        matches!(self.kind, Kind::NewFile(_)) && self.item.stat.size > self.data.bytes.len().cast_signed() as i64
+        let has_come = self.data.bytes.len();
+        matches!(self.kind, Kind::NewFile(_)) && usize::try_from(self.item.stat.size).is_ok_and(|size| size > has_come)
     }
 
     /// Adds a record of data. `None`: it is not like that of any other file.
