@@ -172,6 +172,28 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
     Ok(())
 }
 
+/// A FileSet whose list is a directory would save nothing of what it should, and nobody would know.
+#[test]
+fn a_directory_is_no_list_of_names() -> Result<()> {
+    let Some(options) = both("directory-list", |options| {
+        let folder = options.folder.path().to_owned();
+        fs::create_dir(folder.join("names")).unwrap();
+        fs::write(folder.join("file"), "saved").unwrap();
+        let list = format!("\\<{}", folder.join("names").display());
+        let file = folder.join("file").display().to_string();
+        options.file_sets.push(FileSet::new("directory", &["Signature = MD5"], &[list.as_ref(), file.as_ref()]));
+    })?
+    else {
+        return skip::test(bed::ONLY_OURS);
+    };
+    let bed = Bed::start(options)?;
+    let job = bed.backup("reference", "fileset=directory")?.must_be_good()?;
+    assert_eq!(job.row.files, 1, "{}", job.log);
+    let job = bed.backup("test", "fileset=directory")?.must_be('f')?;
+    assert!(job.log.contains("Is a directory"), "{}", job.log);
+    Ok(())
+}
+
 /// A list of names that are not there would tell the Director, name by name, what is in a file that
 /// it may not save.
 #[test]
