@@ -28,7 +28,7 @@ const FIGURES: [(&str, &str); 8] = [
     ("throughput", "Throughput"),
     ("ecdf", "Which part of the jobs had ended when"),
     ("curves", "Medians along what changes"),
-    ("map", "Ratios of ours to stock: the darker, the less time ours takes"),
+    ("map", "Ours / stock; darker is faster"),
     ("above", "Processor time above the job without the part"),
 ];
 /// Tables of phases with so many pairs that their cells have intervals.

@@ -143,13 +143,14 @@ impl Paper {
                 let plan = Plan::read(&paper)?;
                 all_known(&plan, &phase)?;
                 let repository = paper.ancestors().nth(2).unwrap_or(&paper).to_owned();
-                let host = Host::here(&repository, &env::temp_dir())?;
+                let data = data.unwrap_or_else(|| paper.join("data"));
+                let host = Host::here(&repository, &env::temp_dir())?.as_measured(&data)?;
                 let blocks = Blocks {
                     plan: &plan,
                     watch,
                     interrupted,
                     trees: trees.unwrap_or_else(|| home.join("trees")),
-                    data: data.unwrap_or_else(|| paper.join("data")),
+                    data,
                     host: &host,
                     smoke,
                     at_most: blocks,

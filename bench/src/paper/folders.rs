@@ -60,7 +60,7 @@ pub fn columns(path: &Path, head: &str) -> Result<Vec<Vec<String>>> {
 }
 
 /// The names in a folder, in their order.
-fn names(folder: &Path) -> Result<Vec<String>> {
+pub fn names(folder: &Path) -> Result<Vec<String>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }

@@ -9,6 +9,7 @@ use bed::{BedError, Result, argv, our_program, run};
 use serde_json::{Value, json};
 
 use crate::origin::{hex, newest, sha256_of};
+use crate::paper::folders::names;
 use crate::tree::file;
 
 /// What the kernel is told about memory that it takes back.
@@ -30,6 +31,9 @@ const MEMORY_SETTINGS: [&str; 14] = [
 ];
 /// Of a processor's lines, those that say what it is.
 const PROCESSOR: [&str; 7] = ["vendor_id", "model name", "cpu family", "model", "stepping", "microcode", "cache size"];
+
+/// What a sitting's rows have in common, of `host.json`.
+const SAME: [&str; 5] = ["binaries", "kernel", "processor", "processor_flags", "processors"];
 
 /// Behind the commit if the program is not that of a commit.
 const CHANGED: &str = " and changes";
@@ -85,10 +89,28 @@ impl Host {
         Ok(Self { name: format!("{}-{mark}-{short}{changed}", slug(&field("model name"))), described })
     }
 
+    /// With the name and the commit of the sitting that has measured these programs on this host,
+    /// if there is one: a program that was kept is still of its commit when the repository has
+    /// others.
+    pub fn as_measured(mut self, data: &Path) -> Result<Self> {
+        for phase in names(data)? {
+            for name in names(&data.join(&phase))? {
+                let known = described(&data.join(&phase).join(&name));
+                if SAME.iter().all(|key| known.get(key) == self.described.get(key)) {
+                    if let (Some(own), Some(theirs)) = (self.described.get_mut("commit"), known.get("commit")) {
+                        own.clone_from(theirs);
+                    }
+                    return Ok(Self { name, ..self });
+                }
+            }
+        }
+        Ok(self)
+    }
+
     /// Writes it beside the raw rows. Fails if there are rows of other programs.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join("host.json");
-        let known: Value = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
+        let known = described(folder);
         let [before, now] = [&known, &self.described].map(|described| described.get("binaries").cloned());
         if before.is_some() && before != now {
             return Err(BedError::Usage(format!(
@@ -99,6 +121,12 @@ impl Host {
         let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
         fs::write(&path, format!("{text}\n")).map_err(file("write", &path))
     }
+}
+
+/// The `host.json` of a folder; nothing if it has none.
+fn described(folder: &Path) -> Value {
+    let text = fs::read(folder.join("host.json")).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
 /// The newest commit that has changed the program, with a mark if it has been changed since.
@@ -171,6 +199,20 @@ mod tests {
         let problem = host("other").write(folder.path()).unwrap_err().to_string();
         assert!(problem.contains("host.json: these rows are of other programs"), "{problem}");
         assert!(fs::read_to_string(folder.path().join("host.json")).unwrap().contains("one"));
+    }
+
+    #[test]
+    fn a_program_that_was_kept_goes_on_in_its_sitting() {
+        let data = bed::Folder::new("sitting").unwrap();
+        let host = |name: &str, sha: &str, commit: &str| Host {
+            name: name.to_owned(),
+            described: json!({ "binaries": { "ours": { "sha256": sha } }, "kernel": "6.18", "commit": commit }),
+        };
+        let first = host("host-first", "one", "first");
+        first.write(&data.make("nine/host-first").unwrap()).unwrap();
+        assert_eq!(host("host-later", "one", "later").as_measured(data.path()).unwrap(), first);
+        let other = host("host-later", "other", "later");
+        assert_eq!(other.clone().as_measured(data.path()).unwrap(), other);
     }
 
     #[test]
