@@ -7,12 +7,8 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use fd_config::{StockMessage, getopt};
 
-/// Where a configuration file without `/` in its name is looked for; packagers set
-/// `FERROFD_SYSCONFDIR` at build time.
-pub(crate) const CONFIGURATION_DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
-    Some(directory) => directory,
-    None => "/etc/bacula",
-};
+/// Where a configuration file without `/` in its name is looked for.
+pub(crate) const CONFIGURATION_DIRECTORY: &str = "/etc/bacula";
 /// The configuration file when none is named.
 const DEFAULT_FILE: &str = "bacula-fd.conf";
 

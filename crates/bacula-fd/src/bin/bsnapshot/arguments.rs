@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fd_config::getopt;
 
-/// Where the configuration is; packagers set `FERROFD_SYSCONFDIR` at build time.
-const DIRECTORY: &str = match option_env!("FERROFD_SYSCONFDIR") {
-    Some(directory) => directory,
-    None => "/etc/bacula",
-};
+/// Where the configuration is.
+const DIRECTORY: &str = "/etc/bacula";
 const FILE: &str = "bsnapshot.conf";
 
 /// A command line that was understood.
