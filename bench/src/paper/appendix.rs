@@ -32,7 +32,7 @@ const FIGURES: [(&str, &str); 8] = [
     ("above", "Processor time above the job without the part"),
 ];
 /// Tables of phases with so many pairs that their cells have intervals.
-const OF_MANY_PAIRS: [&str; 2] = ["-tests", "-spread"];
+const OF_MANY_PAIRS: [&str; 3] = ["-tests", "-spread", "-first"];
 /// Figures of the first phase, which the text is about most; they would fill pages for the others.
 const OF_THE_FIRST: [&str; 4] = ["medians", "samples", "throughput", "ecdf"];
 /// The tables of other programs, and what they are.

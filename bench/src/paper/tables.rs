@@ -126,7 +126,7 @@ pub fn rivals(systems: &[String], adapters: &[Adapter], numbers: &Numbers) -> Ve
         (format!("rivals-{word}"), text)
     };
     let mut tables: Vec<_> = ["wall", "cpu", "memory", "stored"].map(table).into();
-    let mut text = head(&["program", "saves what nobody can write"]);
+    let mut text = head(&["program", "saves a tree that is read-only"]);
     for system in systems {
         let _ = writeln!(text, "| {system} | {} |", get(numbers, &format!("rivals.{system}.{READ_ONLY}")));
     }
