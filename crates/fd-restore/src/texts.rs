@@ -284,9 +284,16 @@ pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
     join(&[b"Attributes of ", path, why])
 }
 
-pub(crate) fn no_private_keys() -> Vec<u8> {
-    b"No private decryption keys have been defined to decrypt encrypted backup data.\n".to_vec()
+/// A file that exists is not replaced by one that can't be decrypted.
+pub(crate) fn kept_without_keys(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" is kept as it is. ", NO_KEYS])
 }
+
+pub(crate) fn no_private_keys() -> Vec<u8> {
+    join(&[NO_KEYS])
+}
+
+const NO_KEYS: &[u8] = b"No private decryption keys have been defined to decrypt encrypted backup data.";
 
 pub(crate) fn second_session() -> Vec<u8> {
     b"restore.c:656 Unexpected cryptographic session data stream.\n".to_vec()
@@ -697,6 +704,12 @@ pub(crate) fn name_of_another(path: &[u8], first: &[u8]) -> Vec<u8> {
 /// A record would change a file whose data is not whole.
 pub(crate) fn belongs_to_unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: what it belongs to is not complete."])
+}
+
+/// The first name of a hard link is another file by now.
+pub(crate) fn first_name_replaced(path: &[u8], first: &[u8]) -> Vec<u8> {
+    const WHY: &[u8] = b" is not the file that was restored, and another user could put it there.";
+    join(&[b"File ", path, b" not restored: ", first, WHY])
 }
 
 /// The data of a file has not come to its end, and how much is missing is not known.

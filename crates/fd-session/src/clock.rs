@@ -10,6 +10,9 @@
 const ROUNDS: u32 = 10;
 /// Rounds that do not count.
 const WARM_UP: u32 = 2;
+/// Clocks are equal if ours seems to be behind by less than this, in microseconds: by as much as
+/// the answers take, it always does.
+const EQUAL: i128 = 50_000;
 
 /// One comparison: note the time, send signal `BTIME` [`ClockSync::rounds_at_once`] times, receive
 /// as many answers, and [`ClockSync::answer`] each; again while it [`ClockSync::wants_more`].
@@ -44,12 +47,14 @@ impl ClockSync {
         self.round += 1;
     }
 
-    /// Seconds to add to the Director's times; the fraction is cut off.
+    /// Seconds to add to the Director's times, rounded down: files that change between the start of
+    /// a job and a later time that the next one takes for it would be lost.
     pub fn adjustment(&self) -> i64 {
         if self.counted == 0 {
             return 0;
         }
-        i64::try_from(self.sum / i128::from(self.counted) / 1_000_000).unwrap_or(0)
+        let mean = self.sum / i128::from(self.counted);
+        if (-EQUAL..0).contains(&mean) { 0 } else { i64::try_from(mean.div_euclid(1_000_000)).unwrap_or(0) }
     }
 }
 
@@ -102,7 +107,14 @@ mod tests {
     #[test]
     fn a_difference_of_seconds_is_adjusted() {
         assert_eq!(adjustment(4_500_000, 400), 4);
-        assert_eq!(adjustment(-4_500_000, 400), -4);
+        assert_eq!(adjustment(-4_500_000, 400), -5);
+    }
+
+    #[test]
+    fn no_time_of_the_director_becomes_a_later_one() {
+        assert_eq!(adjustment(-900_000, 400), -1);
+        assert_eq!(adjustment(-2_010_000, 400), -3);
+        assert_eq!(adjustment(-40_000, 400), 0, "equal, but for the way of the answers");
     }
 
     #[test]

@@ -58,15 +58,19 @@ fn name(number: u32) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
 }
 
-/// The name of the type of the file system that holds `path`.
-pub(crate) fn of(path: &[u8]) -> Option<&'static str> {
+/// The type of the file system that holds `path`, if `list` leaves it out; an empty list leaves out
+/// none. If the system does not tell the type, it is not left out: that would be lost.
+pub(crate) fn left_out(list: &[Vec<u8>], path: &[u8]) -> Option<&'static str> {
+    if list.is_empty() {
+        return None;
+    }
     let found = rustix::fs::statfs(path).ok()?;
-    name(u32::try_from(found.f_type).ok()?)
+    let name = u32::try_from(found.f_type).ok().and_then(name);
+    (!is_listed(list, name)).then(|| name.unwrap_or("unknown"))
 }
 
-/// Whether `list` contains the type; an empty list contains each.
-pub(crate) fn is_listed(list: &[Vec<u8>], name: Option<&str>) -> bool {
-    list.is_empty() || name.is_some_and(|name| list.iter().any(|listed| listed == name.as_bytes()))
+fn is_listed(list: &[Vec<u8>], name: Option<&str>) -> bool {
+    name.is_some_and(|name| list.iter().any(|listed| listed == name.as_bytes()))
 }
 
 #[cfg(test)]
@@ -81,9 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn unknown_types_are_only_in_an_empty_list() {
+    fn unknown_types_are_in_no_list() {
         assert_eq!(name(0x794c_7630), None);
         assert!(!is_listed(&[b"overlay".to_vec()], None));
-        assert!(is_listed(&[], None));
+    }
+
+    #[test]
+    fn what_the_system_does_not_tell_is_not_left_out() {
+        let list = [b"ext2".to_vec()];
+        assert_eq!(left_out(&list, b"/proc"), Some("proc"));
+        assert_eq!(left_out(&list, b"/proc/none"), None);
+        assert_eq!(left_out(&[], b"/proc"), None);
     }
 }

@@ -16,7 +16,7 @@ const MOST_HELD: usize = 64;
 /// the name itself the directory above.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// `None` if enough roots are held.
+    /// `None` if enough roots are held, or this one can't be, for example for want of descriptors.
     handle: Option<OwnedFd>,
     /// Device and inode, to recognize the directory when it is opened again.
     identity: (u64, u64),
@@ -36,14 +36,15 @@ impl Root {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = openat2(directory, c".", flags, Mode::empty(), ResolveFlags::NO_SYMLINKS);
         let refuses_links = opened.is_ok();
-        let is_held = Arc::strong_count(counter) <= MOST_HELD;
-        let hold = || opened.or_else(|_| openat(directory, c".", flags, Mode::empty()));
+        let may_be_held = Arc::strong_count(counter) <= MOST_HELD;
+        let hold = || opened.or_else(|_| openat(directory, c".", flags, Mode::empty())).ok();
+        let handle = may_be_held.then(hold).flatten();
         Ok(Self {
-            handle: is_held.then(hold).transpose()?,
+            _counted: handle.as_ref().map(|_| Arc::clone(counter)),
+            handle,
             identity: (found.st_dev, found.st_ino),
             prefix,
             refuses_links,
-            _counted: is_held.then(|| Arc::clone(counter)),
         })
     }
 

@@ -37,8 +37,8 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
                 // Escaped letters, digits and these four signs have a meaning of their own.
                 (quoted.is_ascii_punctuation() && !b"<>`'".contains(&quoted)).then_some(quoted)
             }
-            // The part before may be absent.
-            b'*' | b'?' | b'{' => {
+            // The part before may be absent; with `+`, too, if another of them follows.
+            b'*' | b'?' | b'+' | b'{' => {
                 if let Some(run) = runs.last_mut() {
                     run.pop();
                 }
@@ -48,8 +48,7 @@ pub(crate) fn of_regex(pattern: &[u8], ignore_case: bool) -> Vec<Vec<u8>> {
                 }
                 None
             }
-            // With `+` the part before is there, but what follows need not be next to it.
-            b'+' | b'.' | b'^' | b'$' | b')' | b'}' => None,
+            b'.' | b'^' | b'$' | b')' | b'}' => None,
             other => Some(other),
         };
         match literal.filter(|byte| !ignore_case || !has_strange_case(*byte)) {
@@ -124,7 +123,9 @@ mod tests {
         assert_eq!(literals("abc*d", false), ["ab", "d"]);
         assert_eq!(literals("abc?d", false), ["ab", "d"]);
         assert_eq!(literals("abc{0,2}d", false), ["ab", "d"]);
-        assert_eq!(literals("abc+d", false), ["abc", "d"]);
+        assert_eq!(literals("abc+d", false), ["ab", "d"]);
+        assert_eq!(literals("abc+?d", false), ["ab", "d"]);
+        assert_eq!(literals("abc+{0,2}d", false), ["ab", "d"]);
         assert_eq!(literals(r"ab\.*d", false), ["ab", "d"]);
         assert_eq!(literals("ab(cd|ef)*gh", false), ["ab", "gh"]);
         assert_eq!(literals("abcd|efgh", false), [""; 0]);

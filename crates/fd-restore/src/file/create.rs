@@ -26,6 +26,7 @@ use crate::tree::{Directories, LinkRefusal, OpenError, OutputPath};
 /// The first name of a hard link.
 struct FirstName {
     directory: OwnedFd,
+    path: OutputPath,
     name: Vec<u8>,
     found: FileStat,
 }
@@ -34,6 +35,8 @@ struct FirstName {
 enum LinkError {
     /// The data of the first name is not whole.
     Unfinished,
+    /// The first name is another file now, and another user could make it that.
+    Replaced,
     /// This symbolic link on the path of the first name must not be followed.
     Refused(Vec<u8>, LinkRefusal),
     Failed(Errno),
@@ -47,6 +50,8 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) directories: &'a mut Directories,
     pub(crate) report: &'a mut Report<'b>,
     pub(crate) replace: Replace,
+    /// Whether encrypted data can be restored.
+    pub(crate) has_keys: bool,
     pub(crate) cancel: &'a CancelToken,
 }
 
@@ -171,11 +176,20 @@ impl Creator<'_, '_> {
         if existing.is_none() || stays(item) {
             return Ok(());
         }
+        if item.has_encrypted_data() && !self.has_keys {
+            return self.refuse(&texts::kept_without_keys(&item.output));
+        }
         if item.file_type == Some(FileType::HardLink) {
             // What is there may be the only copy, or the first name itself by another path.
             let first = self.first_name(item).or_else(|error| self.not_linked(item, error))?;
             if existing.is_some_and(|there| (there.st_dev, there.st_ino) == (first.found.st_dev, first.found.st_ino)) {
                 return Err(Created::ByCore);
+            }
+            if first.found.st_mode & Stat::MODE_TYPE == Stat::MODE_DIRECTORY {
+                return self.not_linked(item, LinkError::Failed(Errno::EPERM));
+            }
+            if existing.is_some_and(|there| there.st_dev != first.found.st_dev) {
+                return self.not_linked(item, LinkError::Failed(Errno::EXDEV));
             }
         }
         let here = self.directories.for_change();
@@ -326,6 +340,7 @@ impl Creator<'_, '_> {
     fn not_linked<T>(&mut self, item: &RestoreItem, error: LinkError) -> Step<T> {
         match error {
             LinkError::Failed(errno) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
+            LinkError::Replaced => self.refuse(&texts::first_name_replaced(&item.output, &item.link.text)),
             LinkError::Unfinished => self.refuse(&texts::belongs_to_unfinished(&item.output)),
             LinkError::Refused(link, why) => self.refuse(&texts::link_refused(&item.output, &link, why)),
         }
@@ -335,16 +350,17 @@ impl Creator<'_, '_> {
     fn first_name(&mut self, item: &RestoreItem) -> Result<FirstName, LinkError> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
-        let (parent, first_name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
+        let (parent, name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
+        let name = name.to_vec();
         let directory = self.directories.open_aside(&parent).map_err(|error| match error {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
             other => LinkError::Failed(other.errno()),
         })?;
-        let found = fstatat(&directory, first_name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
+        let found = fstatat(&directory, name.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
         if is_unfinished(&found, item.stat.mtime) {
             return Err(LinkError::Unfinished);
         }
-        Ok(FirstName { directory, name: first_name.to_vec(), found })
+        Ok(FirstName { directory, path: first, name, found })
     }
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,
@@ -357,6 +373,10 @@ impl Creator<'_, '_> {
             && pin(first.directory.as_fd(), &first.name)
                 .and_then(|object| self.directories.is_old(&File::from(object)))
                 .unwrap_or(false);
+        let owner = (item.stat.uid, item.stat.gid);
+        if !is_another && !self.directories.may_link(first.directory.as_fd(), &first.path, &first.found, owner) {
+            return Err(LinkError::Replaced);
+        }
         let here = self.directories.for_change();
         let linked =
             here.and_then(|here| linkat(&first.directory, first.name.as_slice(), here, name, AtFlags::empty()));

@@ -1,7 +1,7 @@
 //! The attribute record of the current file, with what it means for this restore.
 
 use fd_plugins::{RestoreFile, Value, Variable};
-use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream};
+use fd_records::{AttributesRecord, FileType, Replace, Stat, Stream, StreamClass};
 
 use crate::names::{OutputName, OutputNames, Undecided};
 use crate::plan::RestorePlan;
@@ -122,6 +122,12 @@ impl RestoreItem {
     /// Whether its record is all that was saved of it, without data.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0
+    }
+
+    /// Whether its data needs keys. The records of objects without data name a stream for it, too.
+    pub(crate) fn has_encrypted_data(&self) -> bool {
+        let is_encrypted = matches!(self.data_stream.class(), StreamClass::Data(layout) if layout.is_encrypted);
+        is_encrypted && !self.is_whole()
     }
 
     /// How many bytes its data may have; `None` if that is unknown. A file that grew during the

@@ -108,6 +108,7 @@ impl Round<'_> {
             directories: &mut self.state.directories,
             report: &mut self.report,
             replace: self.plan.replace,
+            has_keys: self.plan.keys.is_some(),
             cancel: self.cancel,
         }
         .create(item)

@@ -19,10 +19,14 @@ use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directo
 /// How many handles are held at most. Beyond that, handles in the middle of a path are closed.
 const MOST_HANDLES: usize = 64;
 
-/// Mode of a directory before it gets its own, and of one that has no record. The umask applies,
-/// but other users can't write there even if it is 0.
+/// Mode of a directory that has no record. The umask applies, but other users can't write there
+/// even if it is 0.
 const NEW_DIRECTORY: Mode =
     Mode::S_IRWXU.union(Mode::S_IRGRP).union(Mode::S_IXGRP).union(Mode::S_IROTH).union(Mode::S_IXOTH);
+
+/// What a directory keeps of its mode until the job leaves it: what others may read by the modes of
+/// the files may be private by that of the directory, which comes behind them.
+const PRIVATE: u32 = 0o7700;
 
 /// One directory that is held open.
 #[derive(Debug)]
@@ -40,7 +44,7 @@ pub(crate) struct OpenDirectory {
     /// The directory above or at it that links must not lead out of.
     floor: Option<Floor>,
     /// What it gets when the job leaves it, unless its own record has come by then.
-    usual: Option<MakeDirectory>,
+    usual: Option<Usual>,
     /// Whether its status was read since its record was applied, so that `times` is right.
     modified: bool,
     /// Whether only this process can change the names in it, once that was examined.
@@ -89,10 +93,26 @@ impl OpenDirectory {
         *self.guarded.get_or_insert_with(|| fstat(handle).is_ok_and(|stat| rule.keeps_its_names(&stat)))
     }
 
+    /// Right after it was made: it belongs to nobody else and is private, until its record comes or
+    /// the job leaves it. `is_last`: it is what was to be made, and not one on the way.
+    fn new_one(&mut self, how: MakeDirectory, is_last: bool) -> Result<(), Errno> {
+        self.target().drop_inherited_acls_of_directory()?;
+        if is_last && !how.keep {
+            return Ok(());
+        }
+        let mode = fstat(&self.handle)?.st_mode;
+        // A file system without modes refuses it.
+        let _private = self.target().set_mode(mode & PRIVATE);
+        let is_as_made = how.keep && !is_last;
+        let as_made = Usual { owner: None, mode };
+        self.usual = Some(if is_as_made { as_made } else { Usual { owner: Some((how.uid, how.gid)), mode: how.mode } });
+        Ok(())
+    }
+
     /// The job is done with it for now. Failures are silent, as in the reference (05 §8.4).
     fn leave(&self) {
-        if let Some(MakeDirectory { uid, gid, mode, .. }) = self.usual {
-            let _owner = self.target().set_owner(uid, gid);
+        if let Some(Usual { owner, mode }) = self.usual {
+            let _owner = owner.map(|(uid, gid)| self.target().set_owner(uid, gid));
             let _mode = self.target().set_mode(mode);
         }
         if let Some((accessed, modified)) = self.times {
@@ -152,6 +172,14 @@ pub(crate) struct MakeDirectory {
     /// Whether this is for something in the directory: then the new ones above it stay as the
     /// system makes them. Else the directory itself gets its owner and mode from its record.
     pub(crate) keep: bool,
+}
+
+/// What a directory without a record gets.
+#[derive(Debug)]
+struct Usual {
+    /// User and group; `None`: as the system has made it.
+    owner: Option<(u32, u32)>,
+    mode: u32,
 }
 
 /// The open directories from the base to the current one.
@@ -248,11 +276,10 @@ impl Directories {
                     self.push(path, end, Reached { handle, readable: true, through_link: false }, true, floor);
                     self.made.insert(&path.as_bytes().get(..end).unwrap_or_default());
                     if fresh {
-                        let target = self.last()?.target();
-                        target.drop_inherited_acls_of_directory().map_err(|errno| OpenError::System { end, errno })?;
                         // The last one has a record, unless it is only the parent of a file.
                         let is_last = end == path.as_bytes().len();
-                        self.last()?.usual = (is_last == how.keep).then_some(how);
+                        let made = self.last()?.new_one(how, is_last);
+                        made.map_err(|errno| OpenError::System { end, errno })?;
                     }
                 }
                 // Another process was faster.
@@ -406,6 +433,20 @@ impl Directories {
         let directory = self.held.last().and_then(|dir| fstat(&dir.handle).ok());
         let is_of_its_owner = |dir: FileStat| dir.st_uid == found.st_uid && dir.st_mode & 0o022 == 0;
         directory.is_some_and(is_of_its_owner) || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
+    }
+
+    /// Whether what was found in a directory under a path may get another name by a record with
+    /// this owner: it is what was restored there, and not what another user has put in its place.
+    pub(crate) fn may_link(
+        &self,
+        directory: BorrowedFd<'_>,
+        path: &OutputPath,
+        found: &FileStat,
+        owner: (u32, u32),
+    ) -> bool {
+        (found.st_uid, found.st_gid) == owner
+            || fstat(directory).is_ok_and(|directory| self.rule.keeps_its_names(&directory))
+            || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
     }
 
     /// Whether an object that is held existed before the job began.

@@ -574,3 +574,33 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
         }
     }
 }
+
+/// The other name would be that of a program of hers.
+#[test]
+fn a_hard_link_is_not_made_to_what_another_user_has_put_there() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("alice")).unwrap();
+    chown(place.path("alice"), Some(1001), Some(1001)).unwrap();
+    let_it_be_old();
+    let mut hers = Saved::file("/alice/hers");
+    (hers.stat.uid, hers.stat.gid) = (1001, 1001);
+    let link = Saved::hard_link("/tool", "/alice/tool");
+    let volume = |is_replaced: bool| {
+        let mut volume = Volume::new();
+        volume.file("/alice/tool", b"good").put(&hers).record(Stream::FILE_DATA, b"evil").symlink("/between", "x");
+        if is_replaced {
+            volume.frames.push(Frame::Rename(place.path("alice/hers"), place.path("alice/tool")));
+        }
+        volume.put(&link);
+        volume
+    };
+    place.job().run(&volume(false)).assert_quiet();
+    assert_eq!(place.read("tool"), b"good");
+    fs::remove_file(place.path("tool")).unwrap();
+    let finished = place.job().run(&volume(true));
+    assert!(finished.only().1.contains("another user could put it there"), "{:?}", finished.told());
+    assert!(!place.exists("tool"));
+}

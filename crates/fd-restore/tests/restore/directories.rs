@@ -46,7 +46,8 @@ fn new_parents_of_other_objects_get_their_owner_and_mode_but_others_cannot_write
     assert_eq!(["s", "g", "l"].map(|name| place.mode(name) & 0o7777), [0o750, 0o744, 0o755]);
 }
 
-/// Who owns a directory while it is filled can put names and ACLs there that stay.
+/// Who owns a directory while it is filled can put names and ACLs there that stay; and what is in
+/// it may be private by the directory's mode only.
 #[test]
 fn a_new_parent_belongs_to_the_job_until_it_is_left() {
     if !is_root() {
@@ -55,7 +56,7 @@ fn a_new_parent_belongs_to_the_job_until_it_is_left() {
     let place = Place::new();
     let mut mail = Saved::file("/mail/alice");
     (mail.stat.uid, mail.stat.mode) = (12345, 0o100_600);
-    let new = |place: &Place| Frame::Owned(place.path("mail"), (0, 0o755));
+    let new = |place: &Place| Frame::Owned(place.path("mail"), (0, 0o700));
     let mut volume = Volume::new();
     volume.put(&mail).frames.push(new(&place));
     volume.symlink("/mail/link", "x").frames.push(new(&place));
@@ -85,7 +86,9 @@ fn new_parents_of_a_directory_get_its_owner_and_mode() {
 fn records_that_come_later_correct_the_parents() {
     let place = Place::new();
     let mut volume = Volume::new();
-    volume.file("/a/b/f", b"x").directory("/a/b/").directory("/a/");
+    volume.file("/a/b/f", b"x");
+    volume.frames.extend(["a", "a/b"].map(|name| Frame::Owned(place.path(name), (my_ids().0, 0o700))));
+    volume.directory("/a/b/").directory("/a/");
     place.job().run(&volume).assert_quiet();
     for name in ["a", "a/b"] {
         assert_eq!((place.mode(name), place.stat(name).mtime()), (0o040_750, MTIME), "{name}");

@@ -1,6 +1,7 @@
 //! Encrypted and signed files: damage loses one file and is reported in one message, and leaves the
 //! next file alone.
 
+use std::fs;
 use std::sync::Arc;
 
 use fd_crypto::Digester;
@@ -9,7 +10,7 @@ use fd_messages::MessageType;
 use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
 use crate::fake_plugin::{Answers, access};
-use crate::volume::{Finished, Job, Place, Saved, Volume};
+use crate::volume::{Finished, Job, Place, Saved, Volume, let_it_be_old};
 
 const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
 const OTHER: &[u8] = include_bytes!("../../../fd-crypto/testdata/other.pem");
@@ -313,6 +314,20 @@ fn a_restore_without_keys_ignores_signatures_and_cannot_decrypt() {
     let finished = place.job().run(&volume);
     assert_eq!(texts(&finished), ["No private decryption keys have been defined to decrypt encrypted backup data."]);
     assert_eq!(place.read("signed"), DATA);
+}
+
+/// What it would be replaced by can't be had.
+#[test]
+fn a_file_stays_when_there_is_no_key_for_its_data() {
+    let place = Place::new();
+    fs::write(place.path("there"), b"the only copy").unwrap();
+    let_it_be_old();
+    let sealed = Sealed::new(&keys(OWN));
+    let mut volume = Volume::new();
+    sealed.put(&mut volume, "/there");
+    let finished = place.job().run(&volume);
+    assert!(finished.only().1.contains("/there is kept as it is. No private decryption keys"), "{:?}", finished.told());
+    assert_eq!(place.read("there"), b"the only copy");
 }
 
 /// No backup signs what comes out of a fifo, so such data is always reported as unsigned where

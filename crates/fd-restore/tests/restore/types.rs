@@ -14,7 +14,7 @@ use fd_restore::OutputNames;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
-use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
+use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
 
 #[test]
 fn a_regular_file_has_its_data_and_attributes() {
@@ -104,6 +104,28 @@ fn a_name_stays_when_its_hard_link_can_not_be_made() {
     let finished = place.job().run(Volume::new().put(&Saved::hard_link("/x", "/gone")));
     assert!(finished.only().1.contains("Could not hard link"), "{:?}", finished.told());
     assert_eq!(place.read("x"), b"the only copy");
+}
+
+#[test]
+fn a_name_stays_when_there_can_be_no_such_hard_link() {
+    let place = Place::new();
+    fs::create_dir(place.path("directory")).unwrap();
+    let stays = |first: &str, why: &str| {
+        fs::write(place.path("x"), b"the only copy").unwrap();
+        let link = Saved::hard_link(&place.text("x"), first);
+        let finished = job_below("").run(Volume::new().put(&link));
+        assert!(finished.only().1.contains(why), "{:?}", finished.told());
+        assert_eq!(place.read("x"), b"the only copy");
+    };
+    stays(&place.text("directory"), "Operation not permitted");
+    let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return skip::part("there is no /dev/shm") };
+    if fs::metadata(other.path()).unwrap().dev() == place.stat("directory").dev() {
+        return skip::part("/dev/shm is the same file system");
+    }
+    let first = other.path().join("first");
+    fs::write(&first, b"another").unwrap();
+    let_it_be_old();
+    stays(first.to_str().unwrap(), "Invalid cross-device link");
 }
 
 /// `regexwhere` can do so, and a bind mount within a file system.

@@ -347,13 +347,9 @@ impl<'w> Walker<'w> {
     /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).
     fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, WalkEnd> {
         let options = place.include.top_level();
-        if !options.fs_types.is_empty() {
-            let name = fs_types::of(&place.read_path());
-            if !fs_types::is_listed(&options.fs_types, name) {
-                let name = name.unwrap_or("unknown");
-                self.report.say(MessageType::Info, |text| texts::unlisted_fstype(text, place.path, name))?;
-                return Ok(false);
-            }
+        if let Some(name) = fs_types::left_out(&options.fs_types, &place.read_path()) {
+            self.report.say(MessageType::Info, |text| texts::unlisted_fstype(text, place.path, name))?;
+            return Ok(false);
         }
         if !options.drive_types.is_empty() {
             self.report.say(MessageType::Info, |text| texts::unlisted_drivetype(text, place.path))?;

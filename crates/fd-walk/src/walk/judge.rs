@@ -116,8 +116,7 @@ pub(super) fn barrier(place: &Place<'_, '_>, dev: u64, options: &EffectiveOption
         None
     } else if !options.has(Flags::MULTI_FS) {
         Some(Barrier::OtherFileSystem)
-    } else if !options.fs_types.is_empty() && !fs_types::is_listed(&options.fs_types, fs_types::of(&place.read_path()))
-    {
+    } else if fs_types::left_out(&options.fs_types, &place.read_path()).is_some() {
         Some(Barrier::FileSystemType)
     } else {
         None
