@@ -369,18 +369,25 @@ impl Creator<'_, '_> {
         let first = self.first_name(item)?;
         let FileStat { st_size, st_mtime, st_mode, .. } = first.found;
         let there = (st_size, st_mtime, st_mode & Stat::MODE_TYPE);
-        let is_another = there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
-            && pin(first.directory.as_fd(), &first.name)
-                .and_then(|object| self.directories.is_old(&File::from(object)))
-                .unwrap_or(false);
+        let is_another =
+            there != (item.stat.size, item.stat.mtime, item.stat.mode_type()) && self.was_there_before(&first);
         let owner = (item.stat.uid, item.stat.gid);
-        if !is_another && !self.directories.may_link(first.directory.as_fd(), &first.path, &first.found, owner) {
+        if !is_another
+            && !self.directories.may_link(first.directory.as_fd(), &first.path, &first.found, owner)
+            && !self.was_there_before(&first)
+        {
             return Err(LinkError::Replaced);
         }
         let here = self.directories.for_change();
         let linked =
             here.and_then(|here| linkat(&first.directory, first.name.as_slice(), here, name, AtFlags::empty()));
         linked.map(|()| is_another).map_err(LinkError::Failed)
+    }
+
+    /// Whether it existed before the job.
+    fn was_there_before(&self, first: &FirstName) -> bool {
+        let object = pin(first.directory.as_fd(), &first.name);
+        object.and_then(|object| self.directories.is_old(&File::from(object))).unwrap_or(false)
     }
 
     /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon,

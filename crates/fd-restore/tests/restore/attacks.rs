@@ -604,3 +604,24 @@ fn a_hard_link_is_not_made_to_what_another_user_has_put_there() {
     assert!(finished.only().1.contains("another user could put it there"), "{:?}", finished.told());
     assert!(!place.exists("tool"));
 }
+
+/// It was there before the job, and has kept its owner.
+#[test]
+fn a_hard_link_is_made_to_a_file_that_was_kept() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    fs::create_dir(place.path("alice")).unwrap();
+    let mut volume = Volume::new();
+    volume.file("/alice/tool", b"good");
+    place.job().run(&volume).assert_quiet();
+    for name in ["alice", "alice/tool"] {
+        chown(place.path(name), Some(1001), Some(1001)).unwrap();
+    }
+    let_it_be_old();
+    let mut link = Saved::hard_link("/tool", "/alice/tool");
+    link.stat.size = 4;
+    place.job().run(Volume::new().put(&link)).assert_quiet();
+    assert_eq!(place.read("tool"), b"good");
+}
