@@ -22,6 +22,14 @@ fn a_program_has_no_signal_blocked_although_its_parent_has() {
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "SigBlk:\t0000000000000000\n");
 }
 
+#[test]
+fn a_program_ends_when_the_reader_of_its_pipe_has_gone() {
+    let mut program = command("yes");
+    let mut yes = program.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    drop(yes.stdout.take());
+    assert_eq!(yes.wait().unwrap().signal(), Some(Signal::SIGPIPE as i32));
+}
+
 /// Says yes so many times.
 fn times(count: u32) -> impl Fn() -> bool {
     let left = Cell::new(count);

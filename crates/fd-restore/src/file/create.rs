@@ -26,7 +26,6 @@ use crate::tree::{Directories, LinkRefusal, OpenError, OutputPath};
 /// The first name of a hard link.
 struct FirstName {
     directory: OwnedFd,
-    path: OutputPath,
     name: Vec<u8>,
     found: FileStat,
 }
@@ -35,7 +34,7 @@ struct FirstName {
 enum LinkError {
     /// The data of the first name is not whole.
     Unfinished,
-    /// The first name is another file now, and another user could make it that.
+    /// The first name may be that of another file now: another user can change it.
     Replaced,
     /// This symbolic link on the path of the first name must not be followed.
     Refused(Vec<u8>, LinkRefusal),
@@ -184,9 +183,6 @@ impl Creator<'_, '_> {
             let first = self.first_name(item).or_else(|error| self.not_linked(item, error))?;
             if existing.is_some_and(|there| (there.st_dev, there.st_ino) == (first.found.st_dev, first.found.st_ino)) {
                 return Err(Created::ByCore);
-            }
-            if first.found.st_mode & Stat::MODE_TYPE == Stat::MODE_DIRECTORY {
-                return self.not_linked(item, LinkError::Failed(Errno::EPERM));
             }
             if existing.is_some_and(|there| there.st_dev != first.found.st_dev) {
                 return self.not_linked(item, LinkError::Failed(Errno::EXDEV));
@@ -351,16 +347,21 @@ impl Creator<'_, '_> {
         let text = &item.link.text;
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
-        let name = name.to_vec();
         let directory = self.directories.open_aside(&parent).map_err(|error| match error {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
             other => LinkError::Failed(other.errno()),
         })?;
-        let found = fstatat(&directory, name.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
+        let found = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
         if is_unfinished(&found, item.stat.mtime) {
             return Err(LinkError::Unfinished);
         }
-        Ok(FirstName { directory, path: first, name, found })
+        if found.st_mode & Stat::MODE_TYPE == Stat::MODE_DIRECTORY {
+            return Err(LinkError::Failed(Errno::EPERM));
+        }
+        if !self.directories.may_link(directory.as_fd(), &first, &found, (item.stat.uid, item.stat.gid)) {
+            return Err(LinkError::Replaced);
+        }
+        Ok(FirstName { name: name.to_vec(), directory, found })
     }
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,
@@ -369,25 +370,14 @@ impl Creator<'_, '_> {
         let first = self.first_name(item)?;
         let FileStat { st_size, st_mtime, st_mode, .. } = first.found;
         let there = (st_size, st_mtime, st_mode & Stat::MODE_TYPE);
-        let is_another =
-            there != (item.stat.size, item.stat.mtime, item.stat.mode_type()) && self.was_there_before(&first);
-        let owner = (item.stat.uid, item.stat.gid);
-        if !is_another
-            && !self.directories.may_link(first.directory.as_fd(), &first.path, &first.found, owner)
-            && !self.was_there_before(&first)
-        {
-            return Err(LinkError::Replaced);
-        }
+        let is_another = there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
+            && pin(first.directory.as_fd(), &first.name)
+                .and_then(|object| self.directories.is_old(&File::from(object)))
+                .unwrap_or(false);
         let here = self.directories.for_change();
         let linked =
             here.and_then(|here| linkat(&first.directory, first.name.as_slice(), here, name, AtFlags::empty()));
         linked.map(|()| is_another).map_err(LinkError::Failed)
-    }
-
-    /// Whether it existed before the job.
-    fn was_there_before(&self, first: &FirstName) -> bool {
-        let object = pin(first.directory.as_fd(), &first.name);
-        object.and_then(|object| self.directories.is_old(&File::from(object))).unwrap_or(false)
     }
 
     /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon,

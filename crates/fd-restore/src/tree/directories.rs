@@ -95,7 +95,7 @@ impl OpenDirectory {
 
     /// Right after it was made: it belongs to nobody else and is private, until its record comes or
     /// the job leaves it. `is_last`: it is what was to be made, and not one on the way.
-    fn new_one(&mut self, how: MakeDirectory, is_last: bool) -> Result<(), Errno> {
+    fn begin(&mut self, how: MakeDirectory, is_last: bool) -> Result<(), Errno> {
         self.target().drop_inherited_acls_of_directory()?;
         if is_last && !how.keep {
             return Ok(());
@@ -103,9 +103,9 @@ impl OpenDirectory {
         let mode = fstat(&self.handle)?.st_mode;
         // A file system without modes refuses it.
         let _private = self.target().set_mode(mode & PRIVATE);
-        let is_as_made = how.keep && !is_last;
-        let as_made = Usual { owner: None, mode };
-        self.usual = Some(if is_as_made { as_made } else { Usual { owner: Some((how.uid, how.gid)), mode: how.mode } });
+        let takes_after = is_last == how.keep;
+        let owner = takes_after.then_some((how.uid, how.gid));
+        self.usual = Some(Usual { owner, mode: if takes_after { how.mode } else { mode } });
         Ok(())
     }
 
@@ -278,7 +278,7 @@ impl Directories {
                     if fresh {
                         // The last one has a record, unless it is only the parent of a file.
                         let is_last = end == path.as_bytes().len();
-                        let made = self.last()?.new_one(how, is_last);
+                        let made = self.last()?.begin(how, is_last);
                         made.map_err(|errno| OpenError::System { end, errno })?;
                     }
                 }
@@ -436,7 +436,7 @@ impl Directories {
     }
 
     /// Whether what was found in a directory under a path may get another name by a record with
-    /// this owner: it is what was restored there, and not what another user has put in its place.
+    /// this owner: it is not what some other user has put in its place.
     pub(crate) fn may_link(
         &self,
         directory: BorrowedFd<'_>,
@@ -444,7 +444,8 @@ impl Directories {
         found: &FileStat,
         owner: (u32, u32),
     ) -> bool {
-        (found.st_uid, found.st_gid) == owner
+        self.rule.is_ours(found)
+            || (found.st_uid, found.st_gid) == owner
             || fstat(directory).is_ok_and(|directory| self.rule.keeps_its_names(&directory))
             || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
     }

@@ -162,7 +162,8 @@ impl LinkRule {
         directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.since
     }
 
-    fn is_ours(&self, stat: &FileStat) -> bool {
+    /// Whether it belongs to root or to the user of this process.
+    pub(super) fn is_ours(&self, stat: &FileStat) -> bool {
         stat.st_uid == 0 || stat.st_uid == self.user
     }
 

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
+use std::time::{Duration, SystemTime};
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Replace, Stream};
@@ -575,7 +576,7 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
     }
 }
 
-/// The other name would be that of a program of hers.
+/// The other name would be that of a program of hers. Size and time may be as they were saved.
 #[test]
 fn a_hard_link_is_not_made_to_what_another_user_has_put_there() {
     if !is_root() {
@@ -583,45 +584,33 @@ fn a_hard_link_is_not_made_to_what_another_user_has_put_there() {
     }
     let place = Place::new();
     fs::create_dir(place.path("alice")).unwrap();
-    chown(place.path("alice"), Some(1001), Some(1001)).unwrap();
-    let_it_be_old();
-    let mut hers = Saved::file("/alice/hers");
-    (hers.stat.uid, hers.stat.gid) = (1001, 1001);
-    let link = Saved::hard_link("/tool", "/alice/tool");
-    let volume = |is_replaced: bool| {
-        let mut volume = Volume::new();
-        volume.file("/alice/tool", b"good").put(&hers).record(Stream::FILE_DATA, b"evil").symlink("/between", "x");
-        if is_replaced {
-            volume.frames.push(Frame::Rename(place.path("alice/hers"), place.path("alice/tool")));
-        }
-        volume.put(&link);
-        volume
-    };
-    place.job().run(&volume(false)).assert_quiet();
-    assert_eq!(place.read("tool"), b"good");
-    fs::remove_file(place.path("tool")).unwrap();
-    let finished = place.job().run(&volume(true));
-    assert!(finished.only().1.contains("another user could put it there"), "{:?}", finished.told());
-    assert!(!place.exists("tool"));
-}
-
-/// It was there before the job, and has kept its owner.
-#[test]
-fn a_hard_link_is_made_to_a_file_that_was_kept() {
-    if !is_root() {
-        return skip::test("needs root");
-    }
-    let place = Place::new();
-    fs::create_dir(place.path("alice")).unwrap();
-    let mut volume = Volume::new();
-    volume.file("/alice/tool", b"good");
-    place.job().run(&volume).assert_quiet();
-    for name in ["alice", "alice/tool"] {
+    fs::write(place.path("alice/old"), b"evil").unwrap();
+    let time = SystemTime::UNIX_EPOCH + Duration::from_secs(MTIME.unsigned_abs());
+    File::options().append(true).open(place.path("alice/old")).unwrap().set_modified(time).unwrap();
+    for name in ["alice", "alice/old"] {
         chown(place.path(name), Some(1001), Some(1001)).unwrap();
     }
     let_it_be_old();
+    let mut hers = Saved::file("/alice/new");
+    (hers.stat.uid, hers.stat.gid) = (1001, 1001);
     let mut link = Saved::hard_link("/tool", "/alice/tool");
     link.stat.size = 4;
-    place.job().run(Volume::new().put(&link)).assert_quiet();
+    let run = |what_replaces: Option<&str>| {
+        fs::write(place.path("tool"), b"the only copy").unwrap();
+        let mut volume = Volume::new();
+        volume.file("/alice/tool", b"good").put(&hers).record(Stream::FILE_DATA, b"evil").symlink("/between", "x");
+        if let Some(name) = what_replaces {
+            volume.frames.push(Frame::Rename(place.path(name), place.path("alice/tool")));
+        }
+        volume.put(&link);
+        place.job().run(&volume)
+    };
+    run(None).assert_quiet();
     assert_eq!(place.read("tool"), b"good");
+    fs::remove_file(place.path("tool")).unwrap();
+    for name in ["alice/new", "alice/old"] {
+        let finished = run(Some(name));
+        assert!(finished.only().1.contains("another user could put it there"), "{name}: {:?}", finished.told());
+        assert_eq!(place.read("tool"), b"the only copy", "{name}");
+    }
 }
