@@ -32,6 +32,7 @@ TARGETS ?=
 # on a host whose own name has no address. connections makes networks with iproute2 and reads hosts.allow. house_rules
 # asks git. What needs the kernel or the stock daemons only is the same on any host.
 # They are built as the demo is, and both in minutes less: how fast a program is, is not looked at there.
+FRESH := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 scripts/fresh-root
 FRESH_TESTS := --release -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections --test house_rules
 
@@ -85,8 +86,8 @@ record: setup ## Record what the stock daemon does, five times, as root (RECORD=
 	@scripts/record $(RECORD)
 
 fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
-	@CARGO_PROFILE_RELEASE_OPT_LEVEL=0 scripts/fresh-root make demo-short
-	@CARGO_PROFILE_RELEASE_OPT_LEVEL=0 scripts/fresh-root make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"
+	@$(FRESH) make demo-short
+	@$(FRESH) make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"
 
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book
 	@scripts/lint
