@@ -4,6 +4,7 @@
 mod inode_scan;
 mod living_host;
 mod metadata_updates;
+mod not_opened;
 mod objects;
 mod quiet_changes;
 mod restore_sequences;

@@ -78,8 +78,11 @@ pub(crate) enum Fate {
     InItsTurn,
     /// It is read from this file, whose opening took so long.
     Opened(Held, Duration),
-    /// It exists but can't be opened.
+    /// It exists but can't be opened. It gets a record without data.
     NotOpened(Errno),
+    /// The same where an earlier job may have a copy, which that record would hide: a restore would
+    /// make an empty file of it.
+    LeftToEarlier(Errno),
     /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
     Update(Vec<u8>),
     /// Its data is unchanged, and it is not saved.
@@ -93,7 +96,7 @@ pub(crate) enum Fate {
 impl Fate {
     /// Whether the entry gets a record.
     pub(crate) fn has_record(&self) -> bool {
-        !matches!(self, Self::Unchanged | Self::Gone(_) | Self::Nothing)
+        !matches!(self, Self::Unchanged | Self::LeftToEarlier(_) | Self::Gone(_) | Self::Nothing)
     }
 }
 
@@ -200,6 +203,7 @@ impl Preparer<'_> {
             Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It exists, but may not be read.
+            Err(errno) if job.plan.builds_on_earlier() && entry.handle().is_ok() => Fate::LeftToEarlier(errno),
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
             // It or a directory on the way was replaced by something else.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),

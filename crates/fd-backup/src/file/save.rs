@@ -156,9 +156,8 @@ impl<'j> Saver<'j> {
                 Some(source)
             }
             Content::NotOpened(errno) => {
-                let text = texts::cannot_open(&entry.read_path(), errno);
+                self.say_not_opened(entry, errno);
                 self.emitter.piece().tally.unread += 1;
-                self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(Saved::NotOpened);
             }
         };
@@ -173,6 +172,12 @@ impl<'j> Saver<'j> {
             let text = saved_line(entry, &mut self.names);
             self.emitter.note(Event::Message { kind: MessageType::Saved, text, failed: false });
         }
+    }
+
+    /// The error of an entry that can't be opened.
+    pub(crate) fn say_not_opened(&mut self, entry: &Entry, errno: Errno) {
+        let text = texts::cannot_open(&entry.read_path(), errno);
+        self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
     }
 
     pub(crate) fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {

@@ -219,6 +219,12 @@ impl<'j> Worker<'j> {
                 self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(false);
             }
+            Fate::LeftToEarlier(errno) => {
+                self.saver.say_not_opened(&entry, errno);
+                // The next accurate job tries it again, so this one need not fail for it.
+                self.saver.emitter.piece().tally.unread += u32::from(self.job.plan.accurate.is_none());
+                return Ok(false);
+            }
             Fate::Update(digest) => update = Some(digest),
             Fate::InItsTurn => {}
             Fate::Opened(held, spent) => opened = held.take().map(|file| Ok((file, spent))),

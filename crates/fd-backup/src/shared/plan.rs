@@ -104,6 +104,11 @@ impl BackupPlan {
 }
 
 impl BackupPlan {
+    /// Whether a restore may take files of earlier jobs together with those of this one.
+    pub(crate) fn builds_on_earlier(&self) -> bool {
+        self.walk.incremental || self.accurate.is_some()
+    }
+
     /// What plugins may ask about.
     pub(crate) fn surroundings<'p>(&'p self, changes: &'p LateChanges) -> Surroundings<'p> {
         Surroundings {
