@@ -194,8 +194,12 @@ impl Instance for BpipeJob {
             }
             Io::Write { data } => self.write(host, data),
             Io::Seek { .. } => IoDone::error(Errno::ESPIPE as i32),
-            Io::Close => self.close(host),
+            Io::Close => self.end(host, Running::close),
         })
+    }
+
+    fn give_up(&mut self, host: &mut dyn Host) -> Called<IoDone> {
+        Ok(self.end(host, Running::give_up))
     }
 
     fn read_to(&mut self, host: &mut dyn Host, room: &mut Vec<u8>, most: usize) -> Called<IoDone> {
@@ -267,9 +271,9 @@ impl BpipeJob {
         }
     }
 
-    fn close(&mut self, host: &mut dyn Host) -> IoDone {
+    fn end(&mut self, host: &mut dyn Host, end: impl FnOnce(Running, &mut dyn Host, &[u8]) -> Option<i32>) -> IoDone {
         let Some(running) = self.running.take() else { return nothing_open(host, "FD on bpipe close") };
-        match running.close(host, &self.command.file) {
+        match end(running, host, &self.command.file) {
             Some(0) | None => IoDone::bytes(0),
             Some(number) => {
                 host.message(MessageType::Error, &texts::closing_failed(&self.command.file, number));

@@ -97,6 +97,15 @@ pub trait Instance: Send {
     /// It can't be reached.
     fn end(self: Box<Self>, host: &mut dyn Host) -> Called<()>;
 
+    /// Closes the file that it has open for writing, of which not all data has come: what takes
+    /// the data must not see its end, where that can be helped.
+    ///
+    /// # Errors
+    /// It can't be reached.
+    fn give_up(&mut self, host: &mut dyn Host) -> Called<IoDone> {
+        self.io(host, Io::Close)
+    }
+
     /// Whether it takes part in verifying data: it has registered for event 27.
     fn verifies(&self) -> bool {
         false

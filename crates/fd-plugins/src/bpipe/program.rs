@@ -38,6 +38,8 @@ pub(crate) struct Running {
     data: Data,
     output: Output<PipeReader>,
     looked: Instant,
+    /// It takes no more data.
+    is_refusing: bool,
 }
 
 /// Our end of the pipe of data.
@@ -102,7 +104,7 @@ impl Running {
 
     fn started(started: io::Result<(Program, Data, Output<PipeReader>)>) -> Result<Self, NotRun> {
         let (program, data, output) = started.map_err(|error| NotRun::from_io(&error))?;
-        Ok(Self { program, data, output, looked: Instant::now() })
+        Ok(Self { program, data, output, looked: Instant::now(), is_refusing: false })
     }
 
     /// Number of our end of the data's pipe.
@@ -157,7 +159,10 @@ impl Running {
                 Ok(count) => bytes = bytes.get(count..).unwrap_or_default(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(host, file)?,
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    self.is_refusing = true;
+                    return Err(error.into());
+                }
             }
         }
         Ok(())
@@ -195,6 +200,9 @@ impl Running {
     /// it did: 0, or the number of its failure. `None` if it was ended because nobody wants it any
     /// more: a reader that is closed before its data ends, or any program of a canceled job.
     pub(crate) fn close(mut self, host: &mut dyn Host, file: &[u8]) -> Option<i32> {
+        if host.facts().is_canceled() {
+            return self.give_up(host, file);
+        }
         let unread = match std::mem::replace(&mut self.data, Data::Ended) {
             Data::From(mut pipe) => !matches!(pipe.read(&mut [0]), Ok(0)),
             Data::To(_) | Data::Ended => false,
@@ -213,6 +221,18 @@ impl Running {
             }
         }
         let _status = self.program.end();
+        None
+    }
+
+    /// The same where not all data has come: a writer is ended before it sees the end, which it
+    /// would take for that of the whole dump. One that has taken no more may say why.
+    pub(crate) fn give_up(mut self, host: &mut dyn Host, file: &[u8]) -> Option<i32> {
+        if self.is_refusing && !host.facts().is_canceled() {
+            return self.close(host, file);
+        }
+        let _status = self.program.end();
+        let _is_more = self.output.forward(host, file);
+        self.output.say_rest(host, file);
         None
     }
 }

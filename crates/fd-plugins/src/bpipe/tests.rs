@@ -436,3 +436,24 @@ fn calls_without_a_program_are_refused() {
         ]
     );
 }
+
+#[test]
+fn a_writer_takes_no_part_of_its_data_for_all_of_it() {
+    let folder = folder("given-up");
+    let (script, done) = (folder.join("writer"), folder.join("done"));
+    fs::write(&script, format!("trap '' TERM; cat >/dev/null; touch {}\n", done.display())).unwrap();
+    let command = format!("bpipe:/f:r:/bin/sh {}", script.display());
+    for (ending, is_done) in [("given up", false), ("canceled", false), ("whole", true)] {
+        let mut host = TestHost::default();
+        let mut job = begin(&mut host);
+        assert_eq!(job.event(&mut host, &Event::RestoreCommand(command.as_bytes())), Ok(Status::Ok));
+        assert_eq!(job.create_file(&mut host, &RestoreFile::default()), Ok((Status::Ok, CreateStatus::Extract)));
+        assert!(job.io(&mut host, Io::Open { name: b"/f", flags: 0o1101, mode: 0o600 }).unwrap().status >= 0);
+        assert_eq!(job.io(&mut host, Io::Write { data: b"half" }).unwrap(), IoDone::bytes(4));
+        host.facts.canceled.store(ending == "canceled", Ordering::Relaxed);
+        let closed = if ending == "given up" { job.give_up(&mut host) } else { job.io(&mut host, Io::Close) };
+        assert_eq!(closed, Ok(IoDone::bytes(0)), "{ending}");
+        assert_eq!(done.exists(), is_done, "{ending}");
+    }
+    fs::remove_dir_all(folder).unwrap();
+}

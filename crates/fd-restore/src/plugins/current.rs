@@ -271,6 +271,14 @@ impl<'j> CurrentPlugin<'j> {
 
     /// Ends the data of the current file, which remains the plugin's if the plugin takes it.
     pub(crate) fn close(&mut self, report: &mut Report<'_>) {
+        self.end_data(report, |instance, host| instance.io(host, Io::Close));
+    }
+
+    fn end_data(
+        &mut self,
+        report: &mut Report<'_>,
+        end: impl FnOnce(&mut dyn Instance, &mut dyn Host) -> Called<IoDone>,
+    ) {
         if self.stage != Stage::Made {
             self.stage = Stage::Nothing;
             return;
@@ -278,9 +286,7 @@ impl<'j> CurrentPlugin<'j> {
         if self.is_canceled() {
             self.cancel(report);
         }
-        let Ok((done, told_error)) = self.call_and_listen(report, |instance, host| instance.io(host, Io::Close)) else {
-            return;
-        };
+        let Ok((done, told_error)) = self.call_and_listen(report, end) else { return };
         if done.returned == Status::Error
             && !told_error
             && !self.is_canceled()
@@ -293,7 +299,7 @@ impl<'j> CurrentPlugin<'j> {
     /// Gives the current file up; `is_open`: the plugin takes its data.
     pub(crate) fn abandon(&mut self, is_open: bool, report: &mut Report<'_>) {
         if is_open {
-            self.close(report);
+            self.end_data(report, |instance, host| instance.give_up(host));
         }
         self.stage = Stage::Nothing;
     }

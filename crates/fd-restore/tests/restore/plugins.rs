@@ -278,7 +278,7 @@ fn addresses_become_seeks() {
     let failing = restore(Answers { seek: IoDone::error(29), ..Answers::default() }, &volume);
     let text = failing.told().pop().unwrap().1;
     assert!(text.contains("/@tp/file") && text.contains("Illegal seek"), "{text}");
-    assert_eq!(failing.inner_calls()[2..], ["write 3", "write 3", "seek 1000 0", "close"]);
+    assert_eq!(failing.inner_calls()[2..], ["write 3", "write 3", "seek 1000 0", "give up"]);
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_failed_write_ends_the_file_but_not_the_restore() {
         volume.file("/next", b"next");
         let restored = restore(Answers { write: Some(done), ..Answers::default() }, &volume);
         assert_eq!(restored.told(), [(MessageType::Error, text.to_owned())]);
-        assert_eq!(restored.inner_calls()[4..], ["write 5", "close"]);
+        assert_eq!(restored.inner_calls()[4..], ["write 5", "give up"]);
         assert_eq!(restored.place.read("next"), b"next");
         assert_eq!(restored.finished.outcome, Ok(End::EndOfData));
     }
@@ -318,19 +318,19 @@ fn a_fatal_message_of_a_plugin_ends_the_restore() {
     assert_eq!(told[0], (MessageType::Fatal, "Pipe write error\n".to_owned()));
     assert_eq!(told.len(), 2);
     assert!(ended_by_plugin(&restored));
-    assert_eq!(restored.inner_calls()[4..], ["write 5", "cancel", "close"]);
+    assert_eq!(restored.inner_calls()[4..], ["write 5", "cancel", "give up"]);
 }
 
 #[test]
 fn metadata_may_skip_a_file_or_end_the_restore() {
     let restored = restore(Answers { metadata: Status::Skip, ..Answers::default() }, &one_file());
     assert!(is_silent(&restored));
-    assert_eq!(restored.inner_calls()[2..], ["metadata 0/2 one", "close", "metadata 1/2 two"]);
+    assert_eq!(restored.inner_calls()[2..], ["metadata 0/2 one", "give up", "metadata 1/2 two"]);
     let restored = restore(Answers { metadata: Status::Error, ..Answers::default() }, &two_files());
     let text = "Plugin metadataRestore call failed, err: 2\n".to_owned();
     assert_eq!(restored.told(), [(MessageType::Error, text)]);
     assert!(ended_by_plugin(&restored));
-    assert_eq!(restored.inner_calls()[2..], ["metadata 0/2 one", "cancel", "close"]);
+    assert_eq!(restored.inner_calls()[2..], ["metadata 0/2 one", "cancel", "give up"]);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn damaged_metadata_costs_its_file() {
     assert_eq!(restored.noted.data, b"hello");
     assert_eq!(
         restored.calls()[3..5],
-        [format!("open {} 1101 600", restored.place.text("@tp/file")).as_str(), "close"]
+        [format!("open {} 1101 600", restored.place.text("@tp/file")).as_str(), "give up"]
     );
 }
 
@@ -520,9 +520,9 @@ fn a_restore_that_ends_in_a_file_does_not_look_like_its_end() {
     let damaged = Frame::Data(b"rechdr x".to_vec());
     for (end, last) in [
         (None, ["attributes", "close", "end"]),
-        (Some(Frame::Lost), ["cancel", "close", "end"]),
-        (Some(Frame::Cancel), ["cancel", "close", "end"]),
-        (Some(damaged), ["cancel", "close", "end"]),
+        (Some(Frame::Lost), ["cancel", "give up", "end"]),
+        (Some(Frame::Cancel), ["cancel", "give up", "end"]),
+        (Some(damaged), ["cancel", "give up", "end"]),
     ] {
         let mut volume = Volume::new();
         volume.start(COMMAND).put(&plugin_file("/@tp/file")).record(Stream::FILE_DATA, b"hel");
