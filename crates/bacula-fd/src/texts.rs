@@ -597,7 +597,8 @@ pub(crate) const OK_RUN_AFTER: &[u8] = b"2000 OK RunAfter\n";
 pub(crate) const OK_RUN_SCRIPT: &[u8] = b"2000 OK RunScript\n";
 
 /// Fatal: ferrofd's own.
-pub(crate) const TOO_MANY_SCRIPTS: &[u8] = b"Too many run scripts: a job has at most 1,000 on a client.\n";
+pub(crate) const TOO_MANY_SCRIPTS: &[u8] =
+    b"Too many run scripts: a job has at most 1,000 on a client, and 1 MiB of them.\n";
 
 /// Fatal: ferrofd's own.
 pub(crate) const TOO_MANY_PLUGIN_OPTIONS: &[u8] = b"Too many plugin options: a job has at most 1,000 on a client.\n";

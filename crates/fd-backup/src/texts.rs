@@ -171,6 +171,16 @@ pub(crate) fn malformed_command(command: &[u8]) -> Vec<u8> {
     one_line(&[b"fd_plugins.c:464 Malformed plugin command: ", command, b"\n"])
 }
 
+/// A plugin wants no part in the job, and a command of the FileSet is for it; ferrofd's own.
+pub(crate) fn plugin_takes_no_part(command: &[u8]) -> Vec<u8> {
+    one_line(&[b"Plugin command \"", command, b"\" saves nothing: its plugin takes no part in this job.\n"])
+}
+
+/// A plugin has refused a command or its next file without a word; ferrofd's own.
+pub(crate) fn plugin_ended_early(command: &[u8]) -> Vec<u8> {
+    one_line(&[b"Plugin command \"", command, b"\" has ended early: its plugin has failed, and does not say why.\n"])
+}
+
 /// A plugin has failed earlier in the job; ferrofd's own.
 pub(crate) fn plugin_failed_before(command: &[u8]) -> Vec<u8> {
     one_line(&[b"Command plugin \"", command, b"\" can't be run: the plugin has failed before.\n"])

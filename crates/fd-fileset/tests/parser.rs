@@ -103,6 +103,25 @@ fn the_memory_of_a_compiled_expression_counts_for_the_bound() {
     }
 }
 
+/// A set or an Options block takes many times the memory of its line.
+#[test]
+fn the_memory_of_compiled_patterns_counts_for_the_bound() {
+    let sets = format!("W {}\n", "[a]".repeat(300_000));
+    for (first, lines, at_most) in [("I\n", [sets.as_str(), "W x\n"], 10), ("I\n", ["W x\n", "N\n"], 250_000)] {
+        let mut parser = Parser::new(&Greedy(0));
+        assert_eq!(parser.line(first.as_bytes()), Ok(Reaction::Accepted));
+        let refused = (0..at_most).any(|_| lines.iter().any(|line| parser.line(line.as_bytes()).is_err()));
+        assert!(refused, "{}", &lines[0][..3]);
+    }
+    // The names of an Exclude are such patterns, and plain ones are not.
+    for (name, at_most) in [("[a]".repeat(300_000), 10), ("a".repeat(900_000), 200)] {
+        let mut parser = Parser::new(&Greedy(0));
+        assert_eq!(parser.line(b"E\n"), Ok(Reaction::Accepted));
+        let refused = (0..at_most).any(|_| parser.line(format!("F {name}\n").as_bytes()).is_err());
+        assert_eq!(refused, at_most == 10);
+    }
+}
+
 /// The transcript of reference 03 §1.7.
 #[test]
 fn every_directive_is_parsed() {

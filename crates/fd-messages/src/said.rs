@@ -66,10 +66,19 @@ pub fn shown(name: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
+/// Bytes of a line's parts that are kept: a line of a job's log is cut at fewer anyway, and names
+/// on a volume may be a thousand times as long.
+const LONGEST_LINE: usize = 5000;
+
 /// A line of a job's log of these parts, the last of which may have the line's end. All in them is
 /// [`shown`].
 pub fn one_line(parts: &[&[u8]]) -> Vec<u8> {
-    let text = parts.concat();
+    let mut text = parts.concat();
+    if text.len() > LONGEST_LINE {
+        let has_end = text.ends_with(b"\n");
+        text.truncate(LONGEST_LINE);
+        text.extend(has_end.then_some(b'\n'));
+    }
     match text.strip_suffix(b"\n") {
         Some(line) => match shown(line) {
             Cow::Borrowed(_) => text,
@@ -105,6 +114,8 @@ mod tests {
         }
         assert_eq!(one_line(&[b"Cannot stat ", b"a\nb", b": x\n"]), b"Cannot stat a\\nb: x\n");
         assert_eq!(one_line(&[b"Cannot stat ", b"a", b"\n"]), b"Cannot stat a\n");
+        let long = one_line(&["\n".repeat(1_000_000).as_bytes(), b"\n"]);
+        assert!(long.len() <= 2 * LONGEST_LINE + 1 && long.ends_with(b"\\n\n"));
     }
 
     #[test]

@@ -10,6 +10,9 @@ use nix::unistd::{Gid, Group, Uid, User};
 
 /// How many answers of each kind are kept; a job with more owners starts over.
 const LIMIT: usize = 8192;
+/// No name is longer, in bytes: the C library's limit is 256. Volumes may have others, which must
+/// not be kept.
+const LONGEST: usize = 1024;
 
 /// Answers of the system's user database.
 #[derive(Default, Debug)]
@@ -69,6 +72,9 @@ fn number_of(
     name: &[u8],
     ask: impl FnOnce(&str) -> Option<u32>,
 ) -> Option<u32> {
+    if name.len() > LONGEST {
+        return None;
+    }
     if let Some(number) = known.get(name) {
         return *number;
     }
@@ -116,5 +122,8 @@ mod tests {
             number_of(&mut known, &number.to_be_bytes(), |_| None);
             assert!(known.len() <= LIMIT);
         }
+        known.clear();
+        assert_eq!(number_of(&mut known, "a".repeat(1_000_000).as_bytes(), |_| Some(1)), None);
+        assert!(known.is_empty());
     }
 }

@@ -161,7 +161,9 @@ impl StorageError {
             Self::NoCapabilities(reason) => {
                 format!("hello.c:183 [FE0031] Recv caps from SD failed. ERR={reason}\n").into_bytes()
             }
-            Self::BadCapabilities(got) => [b"hello.c:191 Bad caps from SD: ", got.as_slice(), b".\n"].concat(),
+            Self::BadCapabilities(got) => {
+                format!("hello.c:191 Bad caps from SD: {}.\n", one_line(got.trim_ascii_end())).into_bytes()
+            }
             Self::Authentication(_) | Self::NoHello(_) => Vec::new(),
             Self::Open(Direction::Append, got) => Quote("Bad response to append open: ", "\n").of(got),
             Self::Open(Direction::Read, got) => Quote("Bad response to SD read open: ", "\n").of(got),

@@ -176,10 +176,11 @@ impl Attempt<'_> {
     /// source address, can't use does not stand in the way of the others.
     fn try_all(&self, addresses: &[SocketAddr]) -> Result<io::Result<TcpStream>, ConnectError> {
         let (mut failed, mut unusable) = (None, None);
-        for address in addresses {
+        for (place, address) in addresses.iter().enumerate() {
+            let others = addresses.len().saturating_sub(place + 1);
             match self.open(address) {
                 Err(error) => unusable = unusable.or(Some(error)),
-                Ok(socket) => match self.connect(&socket, address)? {
+                Ok(socket) => match self.connect(&socket, address, others)? {
                     Ok(()) => return Ok(Ok(socket.into())),
                     Err(error) => failed = Some(error),
                 },
@@ -217,7 +218,9 @@ impl Attempt<'_> {
     }
 
     /// Waits for the connection in steps, so that cancelling does not have to wait for the network.
-    fn connect(&self, socket: &Socket, address: &SocketAddr) -> Result<io::Result<()>, ConnectError> {
+    /// One that is silent leaves their share of the time to the `others`.
+    fn connect(&self, socket: &Socket, address: &SocketAddr, others: usize) -> Result<io::Result<()>, ConnectError> {
+        let share = (others > 0).then(|| self.left() / u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1));
         match socket.connect(&SockAddr::from(*address)) {
             Ok(()) => return Ok(Ok(())),
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INPROGRESS) => {}
@@ -228,6 +231,9 @@ impl Attempt<'_> {
             self.still_wanted()?;
             if begun.elapsed() >= SILENCE && !self.told_of_silence.replace(true) {
                 self.watch.retrying(&texts::silent(&self.plan.peer, *address));
+            }
+            if share.is_some_and(|share| begun.elapsed() >= share) {
+                return Ok(Err(Errno::TIMEDOUT.into()));
             }
             let step = self.left().min(STEP);
             if step.is_zero() {

@@ -137,7 +137,7 @@ impl Backup {
                     return Ok(true);
                 }
                 Err(S3Error::Canceled) => return Err(S3Error::Canceled),
-                Err(error) if error.is_absent() => {
+                Err(error) if error.is_deleted() => {
                     host.message(MessageType::Info, &texts::gone(&name));
                 }
                 Err(error) => {

@@ -85,4 +85,10 @@ impl S3Error {
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
     }
+
+    /// Whether the server itself says that the object is no more: what stands before it may answer
+    /// 404, too.
+    pub(crate) fn is_deleted(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, code, .. } if code.as_str() == "NoSuchKey")
+    }
 }

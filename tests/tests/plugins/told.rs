@@ -11,7 +11,7 @@ const RECENT: u64 = 1_577_836_800;
 
 /// Differences that docs/differences.md lists: words of their row there, and parts of the messages
 /// that only one of the daemons has.
-pub(crate) const DOCUMENTED: [(&str, &[&str]); 5] = [
+pub(crate) const DOCUMENTED: [(&str, &[&str]); 6] = [
     ("A restore runs what the volume says: any record", &["The volume asks plugin "]),
     (
         "What is said of a `handleXACLdata` that fails",
@@ -27,7 +27,10 @@ pub(crate) const DOCUMENTED: [(&str, &[&str]); 5] = [
     ("A plugin that ends a Verify job by its status", &[" has ended the Verify job at "]),
     ("A plugin's write error has the byte and block", &[]),
     ("A packet of a plugin's metadata that can't be sent", &[]),
+    ("A plugin command whose plugin wants no part in the job", &[ENDED_EARLY]),
 ];
+/// The error that only ours has, and that its report counts.
+const ENDED_EARLY: &str = " has ended early: its plugin has failed";
 
 /// The text without numbers that are recent times.
 fn without_times(text: &str) -> String {
@@ -275,7 +278,13 @@ pub(crate) fn report(job: &JobResult) -> Vec<String> {
             && (job.row.status == 'T' || !by_chance.contains(key))
             && !(is_packed && of_packing.contains(key))
     };
-    let told = |key: &str| report.get(key).and_then(|value| value.split(", since=").next()).unwrap_or("-").to_owned();
+    let told = |key: &str| {
+        let told = report.get(key).and_then(|value| value.split(", since=").next()).unwrap_or("-").to_owned();
+        match (key, told.parse::<usize>()) {
+            ("Non-fatal FD errors", Ok(errors)) => (errors - job.log.matches(ENDED_EARLY).count()).to_string(),
+            _ => told,
+        }
+    };
     let counts = COUNTS_OF_A_REPORT.iter().copied().filter(is_told);
     counts.map(|key| format!("{key}: {}", told(key))).collect()
 }

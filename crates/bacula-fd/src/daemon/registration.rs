@@ -177,7 +177,8 @@ fn leave(channel: Channel) {
 
 /// The Director has taken a connection: from here on it is like one that the Director has made.
 fn serve(daemon: &Arc<Daemon>, channel: Channel) {
-    let slot = daemon.logins.called.take();
+    let director = channel.canceller();
+    let Some(slot) = daemon.logins.called.take(|| director.peer_has_left()) else { return };
     let shared = Arc::clone(daemon);
     let peer = channel.address().to_string();
     listener::serve(&peer, move || director::serve_channel(&shared, channel, slot));

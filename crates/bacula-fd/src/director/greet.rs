@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fd_bsock::hello::{self, DirectorHello, FirstPacket, StorageCall};
 use fd_bsock::{FrameError, MAX_PAYLOAD, Signal};
 use fd_config::Director;
-use fd_messages::{MessageType, Numbering};
+use fd_messages::{MessageType, Numbering, shown};
 use fd_os::threads;
 use fd_session::Need;
 use fd_session::authenticate::{AuthError, Authenticated, Authentication};
@@ -26,7 +26,7 @@ use crate::texts;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
 const LARGEST_FRAME: usize = 500;
-/// The brake on a first frame that is no hello.
+/// The brake on a first frame that is no hello, and on a call that no job waits for.
 const BAD_HELLO_PAUSE: Duration = Duration::from_secs(5);
 /// The brake on a failed authentication.
 const FAILURE_PAUSE: Duration = Duration::from_secs(6);
@@ -45,12 +45,15 @@ enum Standing {
 
 impl Standing {
     /// The peer has logged in: from now on it takes one of the places of jobs. Until one is free it
-    /// keeps the place that it has, so that it is not sent away.
-    fn become_known(&mut self, daemon: &Daemon) {
+    /// keeps the place that it has, so that it is not sent away. `false` if it has left meanwhile.
+    fn become_known(&mut self, daemon: &Daemon, channel: &Channel) -> bool {
         if let Self::Stranger(place) = self {
             place.keep();
-            *self = Self::Known { _slot: daemon.logins.slots.take() };
+            let peer = channel.canceller();
+            let Some(slot) = daemon.logins.slots.take(|| peer.peer_has_left()) else { return false };
+            *self = Self::Known { _slot: slot };
         }
+        true
     }
 }
 
@@ -130,10 +133,12 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
     let supervisor = &daemon.supervisor;
     let Some(call) = StorageCall::parse(frame) else {
         supervisor.say(MessageType::Fatal, "hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
+        dialogue::brake(&channel, BAD_HELLO_PAUSE);
         return;
     };
     let Some(job) = supervisor.job(&call.job) else {
-        supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(&call.job));
+        supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(shown(&call.job)));
+        dialogue::brake(&channel, BAD_HELLO_PAUSE);
         return;
     };
     if let Err(second) = job.storage.park(channel) {
@@ -167,7 +172,10 @@ fn greet(
     let left = daemon.login().saturating_sub(caller.begin.elapsed());
     match authenticate(daemon, &mut channel, resource, Need::from_wire(greeting.tlspsk), left) {
         Ok(authenticated) => {
-            standing.become_known(daemon);
+            if !standing.become_known(daemon, &channel) {
+                tracing::debug!(director = %resource.name, %ip, "left before there was a free place");
+                return None;
+            }
             channel.limit_frames(MAX_PAYLOAD);
             let numbering = if greeting.knows_events() { Numbering::WithEvents } else { Numbering::BeforeEvents };
             converse(daemon, channel, resource, authenticated, numbering)

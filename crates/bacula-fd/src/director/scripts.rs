@@ -14,6 +14,8 @@ use crate::texts;
 
 /// Scripts of one job that are kept; their memory is the Director's to take.
 const MOST_SCRIPTS: usize = 1000;
+/// Their command lines together, in bytes.
+const MOST_BYTES: usize = 1 << 20;
 
 impl<'d> Conversation<'d> {
     pub(super) fn handle_script(&mut self, command: ScriptCommand) -> Flow {
@@ -26,7 +28,8 @@ impl<'d> Conversation<'d> {
     }
 
     fn keep_script(&mut self, script: RunScript, reply: &[u8]) -> Flow {
-        if self.asked.scripts.len() >= MOST_SCRIPTS {
+        let bytes = self.asked.scripts.iter().map(|script| script.command.len()).sum::<usize>() + script.command.len();
+        if self.asked.scripts.len() >= MOST_SCRIPTS || bytes > MOST_BYTES {
             self.say(MessageType::Fatal, texts::TOO_MANY_SCRIPTS);
             self.reply(BAD_RUN_SCRIPT);
             return Flow::End;

@@ -44,18 +44,19 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
         note(host.take_messages(), &mut saver.emitter, false)?;
     }
     let plugin = match named(&job.plan.plugins, PluginPlace::Command, command) {
-        Named::Plugin(plugin) => plugin,
+        Named::Plugin(plugin) if plugin.offers().backup => plugin,
         Named::Silent => return Ok(0),
         Named::Missing(MessageType::Fatal, text) => return Err(Halt::Fatal(text)),
-        Named::Missing(kind, text) => {
+        other => {
+            let (kind, text) = match other {
+                Named::Missing(kind, text) => (kind, text),
+                _ => (MessageType::Error, texts::plugin_takes_no_part(command)),
+            };
             saver.emitter.note(Event::Message { kind, text, failed: false });
             return Ok(0);
         }
     };
     let guest = Guest::new(plugin, host);
-    if !guest.offers().backup {
-        return Ok(0);
-    }
     let mut run = CommandRun { saver, guest, command, options: Variants::new(options), files: 0, first_file };
     run.run()?;
     Ok(run.files)
@@ -78,6 +79,7 @@ impl CommandRun<'_, '_, '_, '_> {
         let begun = self.guest.call(|instance, host| instance.event(host, &PluginEvent::BackupCommand(command)))?;
         self.pass_on()?;
         if !begun.is_ok() {
+            self.note_early_end(begun);
             return Ok(());
         }
         while self.next()? {}
@@ -94,6 +96,7 @@ impl CommandRun<'_, '_, '_, '_> {
         self.pass_on_only()?;
         if !started.is_ok() {
             self.guest.check()?;
+            self.note_early_end(started);
             return Ok(false);
         }
         // After a fatal message the file is not saved, but the plugin may end it.
@@ -110,6 +113,14 @@ impl CommandRun<'_, '_, '_, '_> {
         }
         self.saver.emitter.make_room()?;
         Ok(ended == Status::More)
+    }
+
+    /// That a plugin has failed must be known, also if it doesn't say so: the backup is not whole.
+    fn note_early_end(&mut self, answer: Status) {
+        if answer == Status::Error && !self.guest.host.told_error && !self.guest.host.is_canceled() {
+            let text = texts::plugin_ended_early(self.command);
+            self.saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
+        }
     }
 
     /// Saves what the plugin has put into the packet, and tells it.

@@ -31,7 +31,7 @@ pub(crate) fn estimate_command(
     }
     let mut plugin = match named(plugins, PluginPlace::Estimate, command) {
         Named::Plugin(plugin) => plugin,
-        Named::Silent => return,
+        Named::Silent | Named::TakesNoPart => return,
         Named::Missing(kind, text) => return say(kind, &text),
     };
     if !plugin.offers().backup {

@@ -9,8 +9,10 @@ use crate::texts::{self, PluginPlace};
 pub(crate) enum Named<'j> {
     /// This one.
     Plugin(NamedPlugin<'j>),
-    /// None, and nothing is said: the command has no name, or its plugin takes no part in the job.
+    /// None, and nothing is said: the command has no name.
     Silent,
+    /// It is there and takes no part in the job.
+    TakesNoPart,
     /// None, and this is said.
     Missing(MessageType, Vec<u8>),
 }
@@ -21,7 +23,8 @@ pub(crate) fn named<'j>(plugins: &'j JobPlugins, place: PluginPlace, command: &[
         Lookup::Found(plugin) => Named::Plugin(plugin),
         Lookup::Failed => Named::Missing(MessageType::Fatal, texts::plugin_failed_before(command)),
         _ if plugins.is_empty() => Named::Missing(MessageType::Fatal, texts::plugin_not_loaded(place, command)),
-        Lookup::Disabled | Lookup::Nameless => Named::Silent,
+        Lookup::Nameless => Named::Silent,
+        Lookup::Disabled => Named::TakesNoPart,
         Lookup::NotFound | Lookup::NoPlugins => {
             Named::Missing(MessageType::Fatal, texts::plugin_not_found(place, command))
         }

@@ -52,7 +52,7 @@ pub(crate) fn offer(
     let job = saver.job;
     let plugin = match named(&job.plan.plugins, PluginPlace::Options, command) {
         Named::Plugin(plugin) => plugin,
-        Named::Silent => return Ok(Offered::Declined),
+        Named::Silent | Named::TakesNoPart => return Ok(Offered::Declined),
         Named::Missing(MessageType::Fatal, text) if job.plan.plugins.is_empty() => {
             let last = texts::plugin_not_found(PluginPlace::Options, command);
             return Ok(Offered::Missing { first: Some(text), last });

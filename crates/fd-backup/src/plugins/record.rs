@@ -150,7 +150,7 @@ pub(crate) fn send_file(
         }
         saver.send_metadata(entry, file_index, None)?;
     } else {
-        send_xacl(saver, guest, file_index)?;
+        send_xacl(saver, guest, file)?;
     }
     saver.send_digests(digests, None, file_index)
 }
@@ -264,7 +264,7 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
 }
 
 /// Sends what the plugin has as ACLs and extended attributes, whatever the options say.
-fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) -> Result<(), Halt> {
+fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<(), Halt> {
     if !guest.offers().xacl {
         return Ok(());
     }
@@ -283,8 +283,16 @@ fn send_xacl(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file_index: i32) 
             if saver.buffers.record.is_empty() {
                 break;
             }
-            saver.emitter.record(file_index, stream, &saver.buffers.record)?;
-            saver.emitter.piece().tally.job_bytes += saver.buffers.record.len() as u64;
+            let len = saver.buffers.record.len();
+            match saver.emitter.large_record(file.file_index, stream, &saver.buffers.record) {
+                Ok(()) => saver.emitter.piece().tally.job_bytes += len as u64,
+                // The file is good without it, and so are those that follow.
+                Err(error) => {
+                    let text = texts::record_refused(&file.entry.path, &error);
+                    saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
+                }
+            }
+            saver.buffers.record.shrink_to(MAX_PAYLOAD);
             saver.emitter.make_room()?;
         }
     }

@@ -60,6 +60,8 @@ pub(crate) struct BackupHost<'h> {
     bytes: usize,
     /// The text of the first fatal message: it ends the job.
     pub(crate) fatal: Option<Vec<u8>>,
+    /// Whether there was an error or a fatal message.
+    pub(crate) told_error: bool,
     /// Events of the present file.
     pub(crate) file_events: Vec<FileEvent>,
 }
@@ -80,6 +82,7 @@ impl<'h> BackupHost<'h> {
             messages: Vec::new(),
             bytes: 0,
             fatal: None,
+            told_error: false,
             file_events: Vec::new(),
         }
     }
@@ -130,6 +133,7 @@ impl Host for BackupHost<'_> {
     }
 
     fn message(&mut self, kind: MessageType, text: &[u8]) {
+        self.told_error |= matches!(kind, MessageType::Error | MessageType::Fatal);
         if kind == MessageType::Fatal && self.fatal.is_none() {
             self.fatal = Some(text.to_vec());
         }

@@ -434,7 +434,7 @@ fn a_file_whose_name_leads_elsewhere_is_not_saved_and_the_job_goes_on() {
 }
 
 #[test]
-fn a_command_without_its_plugin_is_refused_or_left_out_as_by_the_stock_daemon() {
+fn a_command_whose_plugin_saves_nothing_is_refused_or_told() {
     let outcome = |command: &str, plugin: Fake| {
         let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", &format!("P {command}"), "N"]);
         bed.file("file", b"x");
@@ -444,13 +444,15 @@ fn a_command_without_its_plugin_is_refused_or_left_out_as_by_the_stock_daemon() 
         (outcome.result.is_ok(), outcome.messages)
     };
     let files = || Fake::with_files([FakeFile::regular("/f", b"x")]);
-    let silent = (true, Vec::new());
-    assert_eq!(outcome("tp:x", files().disabled()), silent);
-    assert_eq!(outcome("tp:x", files().offering(Offers::default())), silent);
-    assert_eq!(outcome(":x", files()), silent);
+    // The stock daemon says nothing of these three, and the job is good.
+    let told = |why: &str| (true, vec![(MessageType::Error, format!("Plugin command \"tp:x\" {why}.\n"))]);
+    let no_part = told("saves nothing: its plugin takes no part in this job");
+    assert_eq!(outcome("tp:x", files().disabled()), no_part);
+    assert_eq!(outcome("tp:x", files().offering(Offers::default())), no_part);
     let refusing = files();
     refusing.script.lock().unwrap().command = Some(Status::Error);
-    assert_eq!(outcome("tp:x", refusing), silent);
+    assert_eq!(outcome("tp:x", refusing), told("has ended early: its plugin has failed, and does not say why"));
+    assert_eq!(outcome(":x", files()), (true, Vec::new()));
     let malformed = "fd_plugins.c:464 Malformed plugin command: tp x\n".to_owned();
     assert_eq!(outcome("tp x", files()), (true, vec![(MessageType::Error, malformed)]));
     let not_found = "fd_plugins.c:802 Command plugin \"other:x\" not found.\n".to_owned();
@@ -785,6 +787,16 @@ fn all_data_of_plugins_is_encrypted_and_data_with_addresses_is_refused() {
     let outcome = run(FakeFile::regular("/f", b"data").with(|file| file.packet.flags = SavePacket::OFFSETS));
     let refused = "crypto.c:39 Encrypting sparse or offset data not supported.\n";
     assert_eq!(outcome.texts(MessageType::Fatal), [refused]);
+}
+
+#[test]
+fn an_acl_that_is_too_long_for_a_record_costs_itself() {
+    let long =
+        FakeFile::regular("/long", b"x").with(|file| file.xacl = [(MetadataKind::Acl, vec![b'a'; 1_100_000])].into());
+    let (outcome, _) = backup("", Fake::with_files([long, FakeFile::regular("/next", b"x")]));
+    assert_eq!(summary(&outcome.records()).last(), Some(&(2, 26)));
+    let [(MessageType::Error, text)] = &outcome.messages[..] else { panic!("{:?}", outcome.messages) };
+    assert!(text.starts_with("Record of \"/long\" can't be sent: "), "{text}");
 }
 
 #[test]

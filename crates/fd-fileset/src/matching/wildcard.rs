@@ -43,15 +43,17 @@ enum Item {
     Set(Box<ByteSet>),
 }
 
-/// Which of the 256 bytes are in a `[…]`.
+/// Which of the 256 bytes are in a `[…]`: a bit for each.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct ByteSet([bool; 256]);
+struct ByteSet([u64; 4]);
 
 impl Wildcard {
     /// Compiles a pattern.
     pub fn new(pattern: &[u8], flags: WildcardFlags) -> Self {
         let mut segments = vec![Segment::default()];
         let mut rest = pattern;
+        // Where one set is not closed, none behind it is: it need not be looked for once more.
+        let mut are_closed = true;
         while let Some((&byte, after)) = rest.split_first() {
             rest = after;
             let item = match byte {
@@ -62,13 +64,15 @@ impl Wildcard {
                     continue;
                 }
                 b'?' => Item::Any,
-                b'[' => match ByteSet::parse(after, flags) {
-                    Some((set, after_set)) => {
+                b'[' if are_closed => {
+                    if let Some((set, after_set)) = ByteSet::parse(after, flags) {
                         rest = after_set;
                         Item::Set(Box::new(set))
+                    } else {
+                        are_closed = false;
+                        Item::Byte(b'[')
                     }
-                    None => Item::Byte(b'['),
-                },
+                }
                 b'\\' => match after.split_first() {
                     Some((&quoted, after_quoted)) => {
                         rest = after_quoted;
@@ -86,6 +90,12 @@ impl Wildcard {
         let mut segments = segments.into_iter();
         let head = segments.next().unwrap_or_default();
         Self { flags, head, middle: segments.collect(), tail }
+    }
+
+    /// About the memory of the compiled pattern beside its own bytes, in bytes.
+    pub(crate) fn memory(pattern: &[u8]) -> usize {
+        let sets = pattern.split(|byte| *byte == b'[').count();
+        pattern.len().saturating_mul(2 * size_of::<Item>()) + sets.saturating_mul(2 * size_of::<ByteSet>())
     }
 
     /// Whether a pattern matches itself and nothing else, case apart.
@@ -159,7 +169,7 @@ impl ByteSet {
     /// Reads a set; `text` starts after the `[`. Returns the text behind the `]`, or `None` if the
     /// set is not closed.
     fn parse(text: &[u8], flags: WildcardFlags) -> Option<(Self, &[u8])> {
-        let mut set = Self([false; 256]);
+        let mut set = Self([0; 4]);
         let negated = matches!(text.first(), Some(b'!' | b'^'));
         let mut rest = if negated { text.get(1..)? } else { text };
         let mut first = true;
@@ -181,9 +191,7 @@ impl ByteSet {
             }
         }
         if negated {
-            for present in &mut set.0 {
-                *present = !*present;
-            }
+            set.0 = set.0.map(|bits| !bits);
         }
         Some((set, rest))
     }
@@ -192,14 +200,15 @@ impl ByteSet {
     /// build does.
     fn insert_range(&mut self, low: u8, high: u8) {
         for byte in low.cast_signed()..=high.cast_signed() {
-            if let Some(present) = self.0.get_mut(usize::from(byte.cast_unsigned())) {
-                *present = true;
+            let byte = byte.cast_unsigned();
+            if let Some(bits) = self.0.get_mut(usize::from(byte / 64)) {
+                *bits |= 1 << (byte % 64);
             }
         }
     }
 
     fn contains(&self, byte: u8) -> bool {
-        self.0.get(usize::from(byte)).copied().unwrap_or(false)
+        self.0.get(usize::from(byte / 64)).is_some_and(|bits| bits & 1 << (byte % 64) != 0)
     }
 }
 

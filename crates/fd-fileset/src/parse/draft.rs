@@ -3,8 +3,10 @@
 
 use std::collections::VecDeque;
 
+use crate::effective::EffectiveOptions;
 use crate::fileset::{Block, FileSet};
 use crate::matching::regex::Regex;
+use crate::matching::wildcard::Wildcard;
 use crate::parse::letters;
 use crate::parse::lists::NameSplitter;
 use crate::parse::options::{Options, PathPatterns};
@@ -159,6 +161,11 @@ impl Draft {
         changed
     }
 
+    /// Memory of the Options block that the next option opens; 0 if it goes on with the one before.
+    pub(crate) fn cost_of_options(&self) -> usize {
+        if self.state == State::Options { 0 } else { size_of::<Options>() + size_of::<EffectiveOptions>() }
+    }
+
     /// Reads the letters of an `O` line; returns those that are unknown.
     pub(crate) fn letters(&mut self, text: &[u8]) -> Vec<u8> {
         self.option(|options| letters::read(text, options))
@@ -222,7 +229,10 @@ impl Draft {
     }
 
     fn add_name(&mut self, name: &[u8], plugins: bool) -> Result<(), LineError> {
-        self.charge(name.len() + COST_OF_A_NAME)?;
+        // Names of an Exclude are wild-cards.
+        let is_pattern = self.block().is_some_and(|block| block.is_exclude) && !Wildcard::is_plain(name);
+        let compiled = if is_pattern { Wildcard::memory(name) } else { 0 };
+        self.charge(name.len() + COST_OF_A_NAME + compiled)?;
         let refused = self.plugins_refused;
         let Some(current) = self.current else { return Ok(()) };
         if !plugins {
@@ -362,7 +372,8 @@ impl Draft {
     /// The FileSet is too large.
     pub fn add_wild(&mut self, pattern: &[u8], sort: u8) -> Result<bool, LineError> {
         let (Some(_), Some(sort)) = (self.current, Sort::of_wild(sort)) else { return Ok(false) };
-        self.usable(Self::charge, pattern.len() + COST_OF_A_NAME)?;
+        let cost = self.cost_of_options() + pattern.len() + COST_OF_A_NAME + Wildcard::memory(pattern);
+        self.usable(Self::charge, cost)?;
         self.wild(pattern, sort);
         Ok(true)
     }
@@ -379,6 +390,7 @@ impl Draft {
         compile: impl FnOnce(bool) -> Result<Box<dyn Regex>, String>,
     ) -> Result<bool, LineError> {
         let (Some(_), Some(sort)) = (self.current, Sort::of_regex(sort)) else { return Ok(false) };
+        self.usable(Self::charge, self.cost_of_options())?;
         self.usable(|draft, ()| draft.regex(pattern, Some(sort), compile), ())?;
         Ok(true)
     }
@@ -389,7 +401,7 @@ impl Draft {
     /// # Errors
     /// The FileSet is too large.
     pub fn new_options(&mut self) -> Result<bool, LineError> {
-        self.usable(Self::charge, size_of::<Options>())?;
+        self.usable(Self::charge, size_of::<Options>() + size_of::<EffectiveOptions>())?;
         let Some(block) = self.block() else { return Ok(false) };
         block.options.insert(0, Options::default());
         block.current = 0;

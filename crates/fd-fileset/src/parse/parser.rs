@@ -2,9 +2,9 @@
 
 use crate::fileset::{Block, FileSet};
 use crate::matching::regex::RegexCompiler;
+use crate::matching::wildcard::Wildcard;
 use crate::parse::draft::{COST_OF_A_NAME, Draft, Sort, State};
 use crate::parse::line::Line;
-use crate::parse::options::Options;
 use crate::parse::problem::{BadFileSet, LineError, ListFailure, ListRequest};
 
 /// Reads the lines between the `fileset` command and the signal that ends them.
@@ -31,13 +31,12 @@ pub struct Parser<'c> {
 }
 
 /// Memory of a line beside its own bytes.
-const fn cost_of(code: u8) -> usize {
-    match code {
+fn cost_of(line: &Line<'_>, draft: &Draft) -> usize {
+    match line.code {
         b'I' | b'E' => size_of::<Block>(),
-        // It may open an Options block.
-        b'O' | b'D' | b'T' => size_of::<Options>(),
-        // The compiled form is counted when its size is known.
-        b'R' => size_of::<Options>() + COST_OF_A_NAME,
+        b'W' => draft.cost_of_options() + COST_OF_A_NAME + Wildcard::memory(line.argument),
+        // The compiled form of an expression is counted when its size is known.
+        b'O' | b'D' | b'T' | b'R' | b'X' | b'B' | b'G' => draft.cost_of_options() + COST_OF_A_NAME,
         _ => COST_OF_A_NAME,
     }
 }
@@ -86,7 +85,7 @@ impl<'c> Parser<'c> {
         let line = Line::parse(payload);
         // Names are counted where they are added, because lists add names too.
         if !matches!(line.code, b'F' | b'P') {
-            draft.charge(payload.len() + cost_of(line.code))?;
+            draft.charge(payload.len() + cost_of(&line, draft))?;
         }
         match line.code {
             b'I' | b'E' => {

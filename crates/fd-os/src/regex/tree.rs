@@ -2,7 +2,8 @@
 
 use super::set::Set;
 
-/// Deepest nesting of groups, and of repetitions of repetitions.
+/// Deepest nesting of groups, and most repetitions of repetitions in all. What reads the tree goes
+/// down into both.
 const MOST_NESTING: usize = 100;
 /// Highest number of a repetition; more is an error.
 const MOST_REPEATS: u32 = 0x7fff;
@@ -25,12 +26,14 @@ pub(super) enum Tree {
 /// Reads an expression up to its end; errors in it are the C library's to find. `None`: too deep,
 /// or a back-reference.
 pub(super) fn read(pattern: &[u8], ignore_case: bool) -> Option<Tree> {
-    Reader { rest: pattern, depth: 0, ignore_case }.alternatives()
+    Reader { rest: pattern, depth: 0, repeated_again: 0, ignore_case }.alternatives()
 }
 
 struct Reader<'p> {
     rest: &'p [u8],
     depth: usize,
+    /// How many repetitions there are of what is a repetition already.
+    repeated_again: usize,
     ignore_case: bool,
 }
 
@@ -112,26 +115,17 @@ impl Reader<'_> {
 
     /// The repetitions behind an atom.
     fn repeated(&mut self, mut tree: Tree) -> Option<Tree> {
-        for _ in 0..=MOST_NESTING {
-            let (least, most) = match self.rest.first() {
-                Some(b'*') => (0, None),
-                Some(b'+') => (1, None),
-                Some(b'?') => (0, Some(1)),
-                Some(b'{') => match interval(self.rest) {
-                    Some((least, most, behind)) => {
-                        self.rest = behind;
-                        tree = Tree::Repeat { tree: Box::new(tree), least, most };
-                        continue;
-                    }
-                    // Either an error or a literal brace.
-                    None => return Some(tree),
-                },
-                _ => return Some(tree),
-            };
-            self.next();
+        let mut is_repeated = false;
+        while let Some((least, most, behind)) = repetition(self.rest) {
+            self.rest = behind;
+            self.repeated_again += usize::from(is_repeated);
+            if self.repeated_again > MOST_NESTING {
+                return None;
+            }
+            is_repeated = true;
             tree = Tree::Repeat { tree: Box::new(tree), least, most };
         }
-        None
+        Some(tree)
     }
 
     /// What follows `[`. Classes and everything that is not plain ASCII are taken to be all bytes.
@@ -189,6 +183,17 @@ impl Reader<'_> {
             set.fold_case();
         }
         set
+    }
+}
+
+/// How often, and what follows. A brace that is none is either an error or a literal one.
+fn repetition(text: &[u8]) -> Option<(u32, Option<u32>, &[u8])> {
+    match text.split_first()? {
+        (b'*', behind) => Some((0, None, behind)),
+        (b'+', behind) => Some((1, None, behind)),
+        (b'?', behind) => Some((0, Some(1), behind)),
+        (b'{', _) => interval(text),
+        _ => None,
     }
 }
 

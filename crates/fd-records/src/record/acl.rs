@@ -269,7 +269,8 @@ fn push_permissions(out: &mut Vec<u8>, permissions: u8) {
 /// Appends a user or group, by name if there is one. Bytes that would end the field become `\` and
 /// three octal digits, and a `\` is doubled, as libacl writes them.
 fn push_qualifier(out: &mut Vec<u8>, number: u32, name: Option<&[u8]>) {
-    let Some(name) = name else {
+    // A name of digits would be read back as a number, and be another user's.
+    let Some(name) = name.filter(|name| !name.iter().all(u8::is_ascii_digit)) else {
         decimal::push_u64(out, u64::from(number));
         return;
     };

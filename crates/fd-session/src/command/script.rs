@@ -32,14 +32,14 @@ impl ScriptCommand {
         let on_failure = scan.text(" OnFailure=")?.u32() != 0;
         let abort_on_error = scan.text(" AbortOnError=")?.u32() != 0;
         let when = scan.text(" When=")?.u32();
-        let command = unbash_spaces(scan.text(" Command=")?.word(1000));
+        let command = unbash_spaces(scan.text(" Command=")?.word(usize::MAX));
         Some(Self::Run(RunScript { on_success, on_failure, abort_on_error, when, command }))
     }
 }
 
 /// The command line behind `head`.
 fn command_behind(head: &str, frame: &[u8]) -> Vec<u8> {
-    Lenient::new(frame).text(head).map(|scan| unbash_spaces(scan.word(1000))).unwrap_or_default()
+    Lenient::new(frame).text(head).map(|scan| unbash_spaces(scan.word(usize::MAX))).unwrap_or_default()
 }
 
 /// A program that is to be run on this host.

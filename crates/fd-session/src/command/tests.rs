@@ -287,6 +287,20 @@ fn scripts_run_now_later_or_at_the_end() {
     assert_eq!(refused(b"Run x\n").1, "2905 Bad RunScript command.\n");
 }
 
+/// The stock daemon runs the first 1,000 bytes: `rm -rf /srv/old/…` cut in the path.
+#[test]
+fn a_script_is_taken_whole_however_long_it_is() {
+    let long = "x".repeat(5000);
+    for head in ["Run OnSuccess=1 OnFailure=0 AbortOnError=1 When=2 Command=", "RunBeforeJob ", "RunAfterJob "] {
+        let command = match parse(format!("{head}/bin/echo\u{1}{long}\n").as_bytes()) {
+            Ok(Command::Script(ScriptCommand::BeforeJob(command))) => command,
+            Ok(Command::Script(ScriptCommand::Run(script) | ScriptCommand::AfterJob(script))) => script.command,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(command, format!("/bin/echo {long}").into_bytes(), "{head}");
+    }
+}
+
 #[test]
 fn a_file_index_that_does_not_scan_is_0() {
     assert_eq!(parse(b"backup FileIndex=0\n"), Ok(Command::Backup(0)));

@@ -61,6 +61,9 @@ fn what_is_neither_a_capability_nor_an_authentication_ends_the_hello() {
         let actions = greeting(0, false).handle(Input::Frame(bad));
         assert_eq!(actions, [Action::Failed(StorageError::BadCapabilities(bad.to_vec()))]);
     }
+    // It has not logged in, and writes into the job's log.
+    let text = StorageError::BadCapabilities(b"x\n25-Nov 01:00 dir JobId 7: \x1b[2J\n".to_vec()).message();
+    assert_eq!(text, b"hello.c:191 Bad caps from SD: x 25-Nov 01:00 dir JobId 7:  [2J.\n");
 }
 
 #[test]

@@ -210,24 +210,46 @@ fn an_address_that_does_not_answer_is_told() {
             self.0.borrow_mut().push(text.to_owned());
         }
     }
-    // A listener whose queue is full drops what comes.
-    let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-    listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
-    listener.listen(0).unwrap();
-    let address = listener.local_addr().unwrap().as_socket().unwrap();
-    let fill: Vec<_> = (0..4)
-        .map(|_| {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-            socket.set_nonblocking(true).unwrap();
-            let _connects = socket.connect(&address.into());
-            socket
-        })
-        .collect();
+    let (address, _silent) = silent();
     let watch = Ends(RefCell::default());
     let connected = Channel::connect(&plan(address.port(), Duration::from_secs(600)), Limits::default(), &watch);
     assert!(matches!(connected, Err(ConnectError::Cancelled { .. })), "{connected:?}");
     let port = address.port();
     let told = format!("Storage daemon on 127.0.0.1:{port}: 127.0.0.1 does not answer. Waiting ...\n");
     assert_eq!(*watch.0.borrow(), [told]);
-    drop(fill);
+}
+
+/// An address that does not answer while the sockets live: a listener whose queue is full drops
+/// what comes.
+fn silent() -> (SocketAddr, Vec<Socket>) {
+    let socket = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let listener = socket();
+    listener.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    listener.listen(0).unwrap();
+    let address = listener.local_addr().unwrap().as_socket().unwrap();
+    let mut sockets = vec![listener];
+    for _ in 0..4 {
+        let filling = socket();
+        filling.set_nonblocking(true).unwrap();
+        let _connects = filling.connect(&address.into());
+        sockets.push(filling);
+    }
+    (address, sockets)
+}
+
+#[test]
+fn an_address_that_does_not_answer_leaves_time_to_the_others() {
+    let (silent, _sockets) = silent();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let good = listener.local_addr().unwrap();
+    let attempt = Attempt {
+        plan: &plan(good.port(), Duration::from_secs(2)),
+        watch: &Watch::default(),
+        start: Instant::now(),
+        clock: &Instant::now,
+        lookup: resolve,
+        told_of_silence: Cell::new(false),
+    };
+    let found = attempt.try_all(&[silent, good]).unwrap().unwrap();
+    assert_eq!(found.peer_addr().unwrap(), good);
 }

@@ -95,6 +95,9 @@ fn sets_that_are_not_closed_are_ordinary_characters() {
     assert!(plain("[a\\", "[a\\"));
     assert!(plain("[*", "[anything"));
     assert!(!plain("[a", "a"));
+    // Each is looked at once, and not up to the end of the pattern.
+    let many = "[".repeat(900_000);
+    assert!(plain(&many, &many));
 }
 
 /// Reference 03 §4.4.3.

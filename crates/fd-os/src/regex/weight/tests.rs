@@ -35,6 +35,9 @@ fn usual_expressions_of_file_sets_are_light() {
 fn unbounded_expressions_are_heavy() {
     let deep = format!("{}a{}", "(".repeat(5000), ")".repeat(5000));
     let dense = "a?".repeat(3000);
+    // Each is within its own bound, and together they are deep.
+    let nested =
+        |repetition: &str| (0..90).fold("a".to_owned(), |inner, _| format!("({inner}{})", repetition.repeat(90)));
     for pattern in [
         r"(a)\1",
         r"((a*)*)*\1c",
@@ -49,6 +52,8 @@ fn unbounded_expressions_are_heavy() {
         &"(".repeat(5000),
         &format!("a{}", "*".repeat(5000)),
         &dense,
+        &nested("?"),
+        &nested("{1}"),
         &"x".repeat(100_000),
     ] {
         assert_eq!(light(pattern), None, "{}", pattern.get(..40).unwrap_or(pattern));

@@ -6,7 +6,7 @@ use crate::test_bytes::hex;
 /// A machine with two users and two groups.
 struct Machine;
 
-const USERS: [(&[u8], u32); 2] = [(b"daemon", 1), (b"domain admin", 5000)];
+const USERS: [(&[u8], u32); 3] = [(b"daemon", 1), (b"domain admin", 5000), (b"20231234", 5017)];
 const GROUPS: [(&[u8], u32); 2] = [(b"bin", 2), (b"a:b\\c", 6000)];
 
 fn name_of(list: &'static [(&'static [u8], u32)], number: u32) -> Option<&'static [u8]> {
@@ -99,6 +99,15 @@ fn names_with_separators_are_quoted() {
     assert_eq!(acl.entries()[1].tag, AclTag::User(5000));
     assert_eq!(acl.entries()[3].tag, AclTag::Group(6000));
     assert_eq!(text_of(&acl), text);
+}
+
+/// Its name would be read as the number of somebody else.
+#[test]
+fn a_user_whose_name_has_digits_only_is_saved_by_number() {
+    let text = "user::rw-\nuser:5017:rw-\ngroup::r--\nmask::rw-\nother::r--\n";
+    let acl = read(text).unwrap();
+    assert_eq!(text_of(&acl), text);
+    assert_eq!(read(&text_of(&acl)), Ok(acl));
 }
 
 #[test]
