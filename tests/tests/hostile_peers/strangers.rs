@@ -234,6 +234,31 @@ fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
     })
 }
 
+/// The stock daemon writes it as it came, to whoever reads the log at a terminal, and closes at
+/// once.
+#[test]
+fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can give a daemon a log of its own");
+    }
+    let mut options = BedOptions::new("odd-call", [ClientOptions::new(Fd::Ours).named("test")])?;
+    let place = options.folder.path().join("log.socket");
+    let log = UnixDatagram::bind(&place).unwrap();
+    log.set_nonblocking(true).unwrap();
+    options.clients[0].messages = vec!["Syslog = all".to_owned()];
+    options.clients[0].wrapper = with_log(options.folder.path(), &place);
+    let mut bed = Bed::start(options)?;
+    let mut peer = Peer::connect("FD", bed.client("test")?.port())?;
+    peer.send(b"Hello FD: Bacula Storage calling Start Job \x1b]0;x\x07\x1b[2J 30008\n")?;
+    let mut line = [0; 4096];
+    wait_for("the line about the call", PATIENCE, || {
+        let told = log.recv(&mut line).map_or_else(|_| "".into(), |length| String::from_utf8_lossy(&line[..length]));
+        let is_it = told.contains(r"SD connect failed: Job name not found: \x1b]0;x\x07\x1b[2J");
+        Ok(if is_it { Ok(()) } else { Err(told.into_owned()) })
+    })?;
+    peer.must_be_silent()
+}
+
 #[test]
 fn a_login_takes_no_longer_than_the_setting_says() -> Result<()> {
     let mut client = ClientOptions::new(Fd::Ours).named("test");

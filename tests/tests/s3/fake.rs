@@ -34,6 +34,8 @@ pub(crate) enum Fault {
     Wrong,
     /// It is listed, but is not there.
     Gone,
+    /// What stands before the server answers that there is no such page.
+    Hidden,
 }
 
 /// An object.
@@ -281,6 +283,7 @@ impl Fake {
         let (mut cut, mut hangs) = (false, false);
         match &mut object.fault {
             Some(Fault::Gone) => return say(stream, 404, "", b"<Error><Code>NoSuchKey</Code></Error>"),
+            Some(Fault::Hidden) => return say(stream, 404, "", b"<html>Not Found</html>"),
             Some(Fault::Forbidden) => {
                 return say(stream, 403, "", b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>");
             }

@@ -163,6 +163,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
         ("forbidden", Fault::Forbidden),
         ("gone", Fault::Gone),
         ("grown", Fault::Grown),
+        ("hidden", Fault::Hidden),
         ("replaced", Fault::Replaced(1)),
         ("replaced-again", Fault::Replaced(u32::MAX)),
         ("short", Fault::Short(3)),
@@ -177,17 +178,18 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     let mut bed = bed_with(&fake, "timeout = 30\nretries = 3")?;
     let full = bed.backup("ours", "level=Full")?;
     let job = &full;
-    assert_eq!((job.row.errors, job.row.files), (6, 37), "{}", job.log);
+    assert_eq!((job.row.errors, job.row.files), (7, 37), "{}", job.log);
     assert!(job.log.contains("Backup OK -- with warnings"), "{}", job.log);
     for text in [
         "Error: s3: Could not read /@s3/bucket/forbidden: the server answers 403 AccessDenied: not you",
         "s3: Deleted since it was listed: /@s3/bucket/gone",
+        "Error: s3: Could not read /@s3/bucket/hidden: ",
         "Error: s3: Could not read /@s3/bucket/replaced-again: the object was replaced while it was read",
         "Error: s3: Could not read /@s3/bucket/unranged: ",
         "Error: s3: Could not read /@s3/bucket/wrong: the data is not what the object's MD5 says",
         "Warning: s3: Could not read /@s3/bucket/z/large: the data is not what the object's MD5 says",
         "Error: Read error on file /@s3/bucket/z/large.",
-        "s3: Bucket bucket: 41 objects, 0 of them unchanged, 5 not read.",
+        "s3: Bucket bucket: 42 objects, 0 of them unchanged, 6 not read.",
     ] {
         assert!(job.log.contains(text), "{text}:\n{}", job.log);
     }
@@ -210,11 +212,12 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     fake.fail_after(None);
 
     // What could not be read is saved when it can be, although it has not changed since.
-    for key in ["forbidden", "grown", "replaced-again", "unranged", "wrong"] {
+    for key in ["forbidden", "grown", "hidden", "replaced-again", "unranged", "wrong"] {
         fake.put(key, Object::new(&data));
     }
     let job = bed.backup("ours", "level=Incremental")?.must_be_good()?;
-    let missing = ["forbidden", "replaced-again", "unranged", "wrong"].map(|key| format!("/@s3/bucket/{key}"));
+    let missing =
+        ["forbidden", "hidden", "replaced-again", "unranged", "wrong"].map(|key| format!("/@s3/bucket/{key}"));
     assert_eq!(names(&bed, &job).0, missing);
 
     // Whatever goes wrong: an object is what it was, or is named.

@@ -200,7 +200,7 @@ impl Running {
     /// it did: 0, or the number of its failure. `None` if it was ended because nobody wants it any
     /// more: a reader that is closed before its data ends, or any program of a canceled job.
     pub(crate) fn close(mut self, host: &mut dyn Host, file: &[u8]) -> Option<i32> {
-        if host.facts().is_canceled() {
+        if matches!(self.data, Data::To(_)) && host.facts().is_canceled() {
             return self.give_up(host, file);
         }
         let unread = match std::mem::replace(&mut self.data, Data::Ended) {
