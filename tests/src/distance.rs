@@ -3,8 +3,6 @@
 
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,13 +17,6 @@ const PIECE: usize = 64 << 10;
 #[derive(Debug)]
 pub struct Distance {
     port: u16,
-    connections: Arc<Connections>,
-}
-
-#[derive(Debug, Default)]
-struct Connections {
-    open: AtomicUsize,
-    most: AtomicUsize,
 }
 
 impl Distance {
@@ -34,37 +25,27 @@ impl Distance {
         let failed = |error: io::Error| BedError::Usage(format!("a port that leads to another one: {error}"));
         let listener = TcpListener::bind("127.0.0.1:0").map_err(failed)?;
         let own = listener.local_addr().map_err(failed)?.port();
-        let connections = Arc::<Connections>::default();
-        let counts = Arc::clone(&connections);
         thread::spawn(move || {
             for caller in listener.incoming().flatten() {
                 // A connection that can't be made ends, as the server's own would.
-                let _ = relay(caller, port, round_trip, &counts);
+                let _ = relay(caller, port, round_trip);
             }
         });
-        Ok(Self { port: own, connections })
+        Ok(Self { port: own })
     }
 
     /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
-
-    /// Most connections that were open at the same time.
-    pub fn most(&self) -> usize {
-        self.connections.most.load(Ordering::Relaxed)
-    }
 }
 
 /// Carries both directions of a connection.
-fn relay(mut caller: TcpStream, port: u16, round_trip: Duration, counts: &Arc<Connections>) -> io::Result<()> {
+fn relay(mut caller: TcpStream, port: u16, round_trip: Duration) -> io::Result<()> {
     let mut server = TcpStream::connect(("127.0.0.1", port))?;
     caller.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut answers, mut to) = (server.try_clone()?, caller.try_clone()?);
-    let now = counts.open.fetch_add(1, Ordering::Relaxed) + 1;
-    counts.most.fetch_max(now, Ordering::Relaxed);
-    let counts = Arc::clone(counts);
     thread::spawn(move || {
         thread::sleep(round_trip);
         let mut buffer = vec![0; PIECE];
@@ -75,7 +56,6 @@ fn relay(mut caller: TcpStream, port: u16, round_trip: Duration, counts: &Arc<Co
         }
         // Either side may have gone already.
         let _ = server.shutdown(Shutdown::Write);
-        counts.open.fetch_sub(1, Ordering::Relaxed);
     });
     let (sender, pieces) = sync_channel::<(Instant, Vec<u8>)>(PIECES);
     thread::spawn(move || {
@@ -125,7 +105,6 @@ mod tests {
             assert!(end >= begun + round_trip * round_trips);
             begun = end;
         }
-        assert_eq!(distance.most(), 1);
         drop(near);
         answerer.join().unwrap();
     }

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use md5::{Digest as _, Md5};
 
+/// How the server says that an object is not there. What stands before it says it otherwise.
+pub(crate) const NO_SUCH_KEY: &str = "<Error><Code>NoSuchKey</Code></Error>";
+
 /// What goes wrong with an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fault {
@@ -32,10 +35,8 @@ pub(crate) enum Fault {
     Grown,
     /// The data is not that of the `ETag`.
     Wrong,
-    /// It is listed, but is not there.
-    Gone,
-    /// What stands before the server answers that there is no such page.
-    Hidden,
+    /// It is listed, but is not there, as this says.
+    Gone(&'static str),
 }
 
 /// An object.
@@ -272,7 +273,7 @@ impl Fake {
     fn get(&self, mut stream: &TcpStream, key: &[u8], headers: &BTreeMap<String, String>) -> bool {
         let mut state = self.lock();
         let Some(object) = state.objects.get_mut(key) else {
-            return say(stream, 404, "", b"<Error><Code>NoSuchKey</Code></Error>");
+            return say(stream, 404, "", NO_SUCH_KEY.as_bytes());
         };
         let mut data = object.data.clone();
         let half = data.len() / 2;
@@ -282,8 +283,7 @@ impl Fake {
         let mut from: usize = range.map_or(0, |from| from.parse().unwrap());
         let (mut cut, mut hangs) = (false, false);
         match &mut object.fault {
-            Some(Fault::Gone) => return say(stream, 404, "", b"<Error><Code>NoSuchKey</Code></Error>"),
-            Some(Fault::Hidden) => return say(stream, 404, "", b"<html>Not Found</html>"),
+            Some(Fault::Gone(text)) => return say(stream, 404, "", text.as_bytes()),
             Some(Fault::Forbidden) => {
                 return say(stream, 403, "", b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>");
             }

@@ -18,6 +18,7 @@ mod real;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use bed::{
@@ -25,7 +26,7 @@ use bed::{
     Result, threads, wait_for,
 };
 
-use fake::{Fake, Fault, Object};
+use fake::{Fake, Fault, NO_SUCH_KEY, Object};
 
 /// A file of bucket settings.
 fn settings(folder: &Path, name: &str, port: u16, more: &str) -> PathBuf {
@@ -149,6 +150,39 @@ fn any_key_becomes_a_file_and_an_object_again() -> Result<()> {
 }
 
 #[test]
+fn as_many_objects_are_fetched_at_a_time_as_was_said() -> Result<()> {
+    // Fewer than a page of the listing has.
+    const PREFETCH: usize = 8;
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let fake = Fake::start();
+    for number in 0..96 {
+        fake.put(&format!("far/{number:02}"), Object::new(b"data"));
+    }
+    let bed = bed_with(&fake, &format!("prefetch = {PREFETCH}"))?;
+    // Requests that wait for their answer, and the most that there were. The first wait until as
+    // many have come as may.
+    let waiting = Arc::new((Mutex::new((0, 0)), Condvar::new()));
+    let counts = Arc::clone(&waiting);
+    fake.answer_with(move |_, method, target| {
+        if method == "GET" && target.contains("/far") && !target.contains("list-type") {
+            let (lock, news) = &*counts;
+            let mut state = lock.lock().unwrap();
+            state.0 += 1;
+            state.1 = state.1.max(state.0);
+            news.notify_all();
+            let (mut state, _) = news.wait_timeout_while(state, PATIENCE, |state| state.1 < PREFETCH).unwrap();
+            state.0 -= 1;
+        }
+        None
+    });
+    let job = bed.backup("ours", "level=Full")?.must_be_good()?;
+    assert_eq!((job.row.files, waiting.0.lock().unwrap().1), (97, PREFETCH), "{}", job.log);
+    Ok(())
+}
+
+#[test]
 fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test(ONLY_OURS);
@@ -161,9 +195,9 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     for (key, fault) in [
         ("busy", Fault::Busy(2)),
         ("forbidden", Fault::Forbidden),
-        ("gone", Fault::Gone),
+        ("gone", Fault::Gone(NO_SUCH_KEY)),
         ("grown", Fault::Grown),
-        ("hidden", Fault::Hidden),
+        ("hidden", Fault::Gone("<html>Not Found</html>")),
         ("replaced", Fault::Replaced(1)),
         ("replaced-again", Fault::Replaced(u32::MAX)),
         ("short", Fault::Short(3)),
@@ -274,7 +308,7 @@ fn drawn(bed: &Bed, fake: &Fake, round: u64) -> Result<()> {
             3 => Fault::Hangs,
             4 => Fault::Replaced(times),
             5 => Fault::Wrong,
-            6 => Fault::Gone,
+            6 => Fault::Gone(NO_SUCH_KEY),
             7 => Fault::Silent,
             8 => Fault::Untagged(times),
             9 => Fault::Unranged,
