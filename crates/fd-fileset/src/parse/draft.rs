@@ -15,6 +15,9 @@ use crate::parse::problem::{LineError, ListFailure, ListKind, ListRequest, MOST}
 /// Memory of a name or a pattern beside its own bytes.
 pub(crate) const COST_OF_A_NAME: usize = 64;
 
+/// Memory of an empty Options block and of what comes of it.
+const COST_OF_OPTIONS: usize = size_of::<Options>() + size_of::<EffectiveOptions>();
+
 /// The blocks so far, and which of them the next line or plugin changes.
 #[derive(Default)]
 pub struct Draft {
@@ -163,7 +166,7 @@ impl Draft {
 
     /// Memory of the Options block that the next option opens; 0 if it goes on with the one before.
     pub(crate) fn cost_of_options(&self) -> usize {
-        if self.state == State::Options { 0 } else { size_of::<Options>() + size_of::<EffectiveOptions>() }
+        if self.state == State::Options { 0 } else { COST_OF_OPTIONS }
     }
 
     /// Reads the letters of an `O` line; returns those that are unknown.
@@ -401,7 +404,7 @@ impl Draft {
     /// # Errors
     /// The FileSet is too large.
     pub fn new_options(&mut self) -> Result<bool, LineError> {
-        self.usable(Self::charge, size_of::<Options>() + size_of::<EffectiveOptions>())?;
+        self.usable(Self::charge, COST_OF_OPTIONS)?;
         let Some(block) = self.block() else { return Ok(false) };
         block.options.insert(0, Options::default());
         block.current = 0;
