@@ -17,6 +17,8 @@ pub(crate) enum Created {
     ByPlugin,
     /// It was there before, and is kept as it is; or its plugin leaves it out.
     Kept,
+    /// Another one was there before, which stays until data of this one comes.
+    Waiting,
     /// It is not there; a message says why.
     Nothing,
 }

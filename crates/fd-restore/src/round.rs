@@ -3,6 +3,7 @@
 mod attributes;
 mod closing;
 mod content;
+mod creation;
 mod findings;
 mod held;
 mod made;

@@ -289,6 +289,11 @@ pub(crate) fn kept_without_keys(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" is kept as it is. ", NO_KEYS])
 }
 
+/// A file that exists is not replaced by one without its data.
+pub(crate) fn kept_without_data(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" is kept as it is. There is no data to replace it with."])
+}
+
 pub(crate) fn no_private_keys() -> Vec<u8> {
     join(&[NO_KEYS])
 }

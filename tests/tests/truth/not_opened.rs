@@ -1,14 +1,73 @@
-//! Files that can't be opened any more, in jobs that build on an earlier one.
+//! Files that can't be opened or read any more, in jobs that build on an earlier one.
+
+#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Result};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Result, SlowStorage};
 
+/// Saves two files of `tree`, which the jobs see at `seen`, with both daemons, and once more with
+/// newer contents; `fail` takes the data of `lost` away in between, and each try is so many
+/// `errors`.
+///
 /// The stock daemon sends a record without data, and a restore of the newest copies makes an empty
 /// file of it. In an accurate job it takes that record for the file, and does not try it again.
+fn judge(
+    mut options: BedOptions,
+    [tree, seen]: [&Path; 2],
+    fail: impl FnOnce(&Path) -> Result<()>,
+    (said, errors): (&str, u32),
+) -> Result<Bed> {
+    options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
+    let names = ["lost", "kept"];
+    let write = |text: &str| {
+        for name in names {
+            fs::write(tree.join(name), text).unwrap();
+        }
+    };
+    write("whole");
+    // Where the first name has no data, the second is tried.
+    fs::hard_link(tree.join("lost"), tree.join("lost-too")).unwrap();
+    options.file_sets = vec![FileSet::new("Source", &["Signature = MD5"], &[seen])];
+    let mut bed = Bed::start(options)?;
+    let fulls = ["reference", "test"].map(|client| bed.backup(client, "level=Full"));
+    write("newer");
+    // Newer than the Full, in whichever second that has begun.
+    for name in names {
+        let later = SystemTime::now() + Duration::from_secs(3600);
+        fs::File::options().append(true).open(tree.join(name)).unwrap().set_modified(later).unwrap();
+    }
+    fail(&tree.join("lost"))?;
+    for (client, full) in ["reference", "test"].into_iter().zip(fulls) {
+        let full = full?.must_be_good()?.row.id;
+        let keeps = bed.client(client)?.options.fd == Fd::Ours;
+        let mut jobs = format!("{full}");
+        for accurate in ["no", "yes"] {
+            let job = bed.backup(client, &format!("level=Incremental accurate={accurate}"))?;
+            let is_tried = job.log.contains(said);
+            assert_eq!(is_tried, keeps || accurate == "no", "accurate={accurate}: {}", job.log);
+            let tries = if is_tried { if keeps { 2 } else { 1 } } else { 0 };
+            assert_eq!((job.row.status, job.row.errors), ('T', tries * errors), "{}", job.log);
+            jobs = format!("{jobs},{}", job.row.id);
+            let target = bed.folder().join(format!("restored-{client}-{accurate}"));
+            bed.run(&format!(
+                "restore jobid={jobs} client={client}-fd restoreclient=root-fd where={} replace=always all done yes",
+                target.display()
+            ))?;
+            let restored = ["lost", "lost-too", "kept"].map(|name| {
+                let path = target.join(seen.strip_prefix("/").unwrap()).join(name);
+                fs::read_to_string(path).unwrap()
+            });
+            let lost = if keeps { "whole" } else { "" };
+            assert_eq!(restored, [lost, lost, "newer"], "{client}, accurate={accurate}");
+        }
+    }
+    Ok(bed)
+}
+
 #[test]
 fn a_file_that_can_t_be_opened_keeps_its_copy_of_an_earlier_job() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
@@ -18,40 +77,61 @@ fn a_file_that_can_t_be_opened_keeps_its_copy_of_an_earlier_job() -> Result<()> 
     for client in &mut options.clients {
         client.user = Some("nobody".to_owned());
     }
-    options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
     let source = options.source()?;
-    let [closed, open] = ["closed", "open"].map(|name| source.join(name));
-    let write = |text: &str| [&closed, &open].into_iter().for_each(|path| fs::write(path, text).unwrap());
-    write("whole");
+    let close = |file: &Path| {
+        fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+        Ok(())
+    };
+    judge(options, [&source, &source], close, ("ERR=Permission denied.", 1)).map(drop)
+}
+
+/// The stock daemon restores an empty file.
+#[test]
+fn a_file_that_was_saved_without_data_replaces_none() -> Result<()> {
+    if !nix::unistd::geteuid().is_root() {
+        return skip::test("only root can start a daemon that becomes another user");
+    }
+    let mut options = BedOptions::side_by_side("no-data")?;
+    for client in &mut options.clients {
+        client.user = Some("nobody".to_owned());
+    }
+    let source = options.source()?;
+    let file = source.join("file");
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o777)).unwrap();
+    fs::write(source.join("other"), "readable").unwrap();
     options.file_sets = vec![FileSet::new("Source", &["Signature = MD5"], &[&source])];
     let mut bed = Bed::start(options)?;
-    let fulls = ["reference", "test"].map(|client| bed.backup(client, "level=Full"));
-    write("newer");
-    // Newer than the Full, in whichever second that has begun.
-    for path in [&closed, &open] {
-        let later = SystemTime::now() + Duration::from_secs(3600);
-        fs::File::options().append(true).open(path).unwrap().set_modified(later).unwrap();
-    }
-    fs::set_permissions(&closed, fs::Permissions::from_mode(0o600)).unwrap();
-    for (client, full) in ["reference", "test"].into_iter().zip(fulls) {
-        let full = full?.must_be_good()?.row.id;
+    for client in ["reference", "test"] {
         let keeps = bed.client(client)?.options.fd == Fd::Ours;
-        let mut jobs = format!("{full}");
-        for accurate in ["no", "yes"] {
-            let job = bed.backup(client, &format!("level=Incremental accurate={accurate}"))?;
-            let is_tried = job.log.contains("/closed\": ERR=Permission denied.");
-            assert_eq!(is_tried, keeps || accurate == "no", "accurate={accurate}: {}", job.log);
-            assert_eq!((job.row.status, job.row.errors), ('T', u32::from(is_tried)), "{}", job.log);
-            jobs = format!("{jobs},{}", job.row.id);
-            let target = bed.folder().join(format!("restored-{client}-{accurate}"));
-            bed.run(&format!(
-                "restore jobid={jobs} client={client}-fd restoreclient=root-fd where={} replace=always all done yes",
-                target.display()
-            ))?;
-            let restored = |path: &Path| fs::read_to_string(target.join(path.strip_prefix("/").unwrap())).unwrap();
-            assert_eq!(restored(&open), "newer");
-            assert_eq!(restored(&closed), if keeps { "whole" } else { "" }, "{client}, accurate={accurate}");
-        }
+        // Root's own: a daemon that is not root gives what it makes to itself.
+        let _none_yet = fs::remove_file(&file);
+        fs::write(&file, "precious").unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let full = bed.backup(client, "level=Full")?.must_be('T')?.row.id;
+        let log = bed.run(&format!("restore jobid={full} client={client}-fd where=/ replace=always all done yes"))?.log;
+        let left = fs::read_to_string(&file).unwrap();
+        assert_eq!(left, if keeps { "precious" } else { "" }, "{client}: {log}");
+        let said = format!("File {} is kept as it is.", file.display());
+        assert_eq!(log.contains(&said), keeps, "{client}: {log}");
     }
+    Ok(())
+}
+
+#[test]
+fn a_file_that_can_t_be_read_keeps_its_copy_of_an_earlier_job() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let options = BedOptions::side_by_side("not-read")?;
+    let [tree, seen]: [PathBuf; 2] = ["tree", "seen"].map(|name| options.folder.path().join(name));
+    for folder in [&tree, &seen] {
+        fs::create_dir(folder).unwrap();
+    }
+    let mut storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &seen)?;
+    let fail = |_file: &Path| storage.order("fault error-read:lost");
+    let bed = judge(options, [&tree, &seen], fail, ("ERR=Input/output error", 2))?;
+    // Before the bed removes its folder.
+    storage.take_away();
+    drop(bed);
     Ok(())
 }

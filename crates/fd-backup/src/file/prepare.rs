@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use fd_crypto::Digesters;
 use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
-use rustix::io::Errno;
+use rustix::fs::fstat;
+use rustix::io::{Errno, pread, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
 use crate::exchange::Stopped;
@@ -80,9 +81,9 @@ pub(crate) enum Fate {
     Opened(Held, Duration),
     /// It exists but can't be opened. It gets a record without data.
     NotOpened(Errno),
-    /// The same where an earlier job may have a copy, which that record would hide: a restore would
-    /// make an empty file of it.
-    LeftToEarlier(Errno),
+    /// It has no data to save, and an earlier job may have a copy, which a record without data
+    /// would hide: a restore would make an empty file of it.
+    LeftToEarlier(NoData),
     /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
     Update(Vec<u8>),
     /// Its data is unchanged, and it is not saved.
@@ -91,6 +92,14 @@ pub(crate) enum Fate {
     Gone(Errno),
     /// The item is no entry.
     Nothing,
+}
+
+/// Why a file that exists has no data to save.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum NoData {
+    NotOpened(Errno),
+    /// Not even its first byte.
+    NotRead(Errno),
 }
 
 impl Fate {
@@ -200,15 +209,38 @@ impl Preparer<'_> {
             _ => self.job.stand_alone(entry),
         }
         Ok(match opened {
-            Ok(file) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
+            Ok(file) => match self.first_read(entry, &file) {
+                Err(_) if job.is_stopped() => return Err(Stopped),
+                Err(errno) => {
+                    job.stand_alone(entry);
+                    Fate::LeftToEarlier(NoData::NotRead(errno))
+                }
+                Ok(()) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
+            },
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It exists, but may not be read.
-            Err(errno) if job.plan.builds_on_earlier() && entry.handle().is_ok() => Fate::LeftToEarlier(errno),
+            Err(errno) if job.plan.builds_on_earlier() && entry.handle().is_ok() => {
+                Fate::LeftToEarlier(NoData::NotOpened(errno))
+            }
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
             // It or a directory on the way was replaced by something else.
             Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
             Err(errno) => Fate::Gone(errno),
         })
+    }
+
+    /// Reads the first byte, where the record of a file that can't be read would hide an earlier
+    /// copy: it comes before the data. What has taken the file's place is not touched.
+    fn first_read(&self, entry: &Entry, file: &OwnedFd) -> Result<(), Errno> {
+        if !self.job.plan.builds_on_earlier() || entry.stat.size == 0 {
+            return Ok(());
+        }
+        match fstat(file) {
+            Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() => {
+                retry_on_intr(|| pread(file, &mut [0], 0)).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

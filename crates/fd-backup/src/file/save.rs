@@ -180,6 +180,11 @@ impl<'j> Saver<'j> {
         self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
     }
 
+    /// The error of an entry that can't be read, or not to its end.
+    pub(crate) fn say_not_read(&mut self, entry: &Entry, errno: Errno) {
+        self.emitter.note(Event::ReadError { text: texts::read_error(&entry.read_path(), errno) });
+    }
+
     pub(crate) fn begin_digests(&mut self, digests: Digests) -> Result<(), Halt> {
         let streamed = digests.streamed();
         let ahead = self.ahead.take();
@@ -364,7 +369,7 @@ impl<'j> Saver<'j> {
             DataEnd::ReadError(errno) => {
                 let tally = &mut self.emitter.piece().tally;
                 *(if source.has_given() { &mut tally.read } else { &mut tally.unread }) += 1;
-                self.emitter.note(Event::ReadError { text: texts::read_error(&entry.read_path(), errno) });
+                self.say_not_read(entry, errno);
             }
         }
         self.emitter.close_stream();

@@ -12,7 +12,7 @@ use crate::exchange::halt::Halt;
 use crate::exchange::halt::ProtectionError;
 use crate::exchange::piece::Event;
 use crate::exchange::{Slot, Stopped};
-use crate::file::prepare::{Fate, Prepared, Preparer, prepare_link};
+use crate::file::prepare::{Fate, NoData, Prepared, Preparer, prepare_link};
 use crate::file::save::{Content, Inherited, Saved, Saver};
 use crate::plugins::command::save_command;
 use crate::plugins::option::{Offered, offer, options_plugin};
@@ -219,8 +219,11 @@ impl<'j> Worker<'j> {
                 self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(false);
             }
-            Fate::LeftToEarlier(errno) => {
-                self.saver.say_not_opened(&entry, errno);
+            Fate::LeftToEarlier(why) => {
+                match why {
+                    NoData::NotOpened(errno) => self.saver.say_not_opened(&entry, errno),
+                    NoData::NotRead(errno) => self.saver.say_not_read(&entry, errno),
+                }
                 // The next accurate job tries it again, so this one need not fail for it.
                 self.saver.emitter.piece().tally.unread += u32::from(self.job.plan.accurate.is_none());
                 return Ok(false);

@@ -51,6 +51,8 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) replace: Replace,
     /// Whether encrypted data can be restored.
     pub(crate) has_keys: bool,
+    /// Whether data of the file has come.
+    pub(crate) has_data: bool,
     pub(crate) cancel: &'a CancelToken,
 }
 
@@ -177,6 +179,9 @@ impl Creator<'_, '_> {
         }
         if item.has_encrypted_data() && !self.has_keys {
             return self.refuse(&texts::kept_without_keys(&item.output));
+        }
+        if item.needs_data() && !self.has_data {
+            return Err(Created::Waiting);
         }
         if item.file_type == Some(FileType::HardLink) {
             // What is there may be the only copy, or the first name itself by another path.

@@ -124,6 +124,12 @@ impl RestoreItem {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0
     }
 
+    /// Whether data of it must come: without it, no file that is there is replaced. What a plugin
+    /// has saved may have a size and no data.
+    pub(crate) fn needs_data(&self) -> bool {
+        self.file_type == Some(FileType::Regular) && self.stat.size > 0 && !self.is_of_plugin
+    }
+
     /// Whether its data needs keys. The records of objects without data name a stream for it, too.
     pub(crate) fn has_encrypted_data(&self) -> bool {
         let is_encrypted = matches!(self.data_stream.class(), StreamClass::Data(layout) if layout.is_encrypted);

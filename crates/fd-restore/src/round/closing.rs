@@ -21,6 +21,7 @@ impl Round<'_> {
     /// Ends the current object, whose further records are out of place.
     pub(super) fn close(&mut self) {
         self.end_data();
+        self.keep_waiting();
         let Some(mut current) = self.current.take() else { return };
         if let Some(open) = current.made.end_data() {
             self.close_open(&mut current, open);
@@ -65,7 +66,8 @@ impl Round<'_> {
             // It is out of place: its file is complete.
             self.close();
         }
-        if self.is_open() && self.state.encryption.session(record, &mut self.report).is_err() {
+        let is_waiting = matches!(self.current, Some(Current { made: Made::Waiting, .. }));
+        if (is_waiting || self.is_open()) && self.state.encryption.session(record, &mut self.report).is_err() {
             self.give_up();
         }
     }

@@ -32,6 +32,7 @@ impl<'a> Round<'a> {
         if self.is_mere_update() {
             return;
         }
+        self.replace_now();
         let mut is_lost = false;
         if let Some((data, encryption, mut to)) = self.destination() {
             to.progress.add_read_bytes(record.len() as u64);
@@ -46,6 +47,7 @@ impl<'a> Round<'a> {
     pub(super) fn data_of_run(&mut self, data: &FileData) {
         let Some(stream) = data.stream() else { return };
         self.place.previous = stream.kind();
+        self.replace_now();
         let Some((_, _, mut to)) = self.destination() else { return };
         let mut pieces = data.pieces();
         let is_lost = pieces.any(|(length, piece)| {
@@ -156,6 +158,7 @@ impl<'a> Round<'a> {
     pub(super) fn give_up(&mut self) {
         self.compare_now();
         self.report_wrong_digest();
+        self.keep_waiting();
         let mut is_of_plugin = false;
         if let Some(current) = &mut self.current {
             (current.metadata, current.xacls) = <(HeldMetadata, HeldMetadata)>::default();

@@ -13,6 +13,8 @@ pub(super) enum Made {
     Nothing,
     /// It was there before, and is kept as it is.
     Kept,
+    /// Another one was there before, which stays until data of this one comes.
+    Waiting,
     /// It was made, or found; or a plugin has it.
     Object,
     /// Its data is restored.
@@ -31,7 +33,7 @@ impl Made {
 
     /// Whether the object of the record is there, and may be changed.
     pub(super) const fn is_made(&self) -> bool {
-        !matches!(self, Self::Nothing | Self::Kept)
+        !matches!(self, Self::Nothing | Self::Kept | Self::Waiting)
     }
 
     /// The data has come, or is given up: takes what has taken it. What a plugin has made is still

@@ -116,7 +116,7 @@ impl MetadataTime {
             // An ACL of a link would land on what it leads to. No backup writes one.
             Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
-            _ if matches!(made, Made::Open(_)) => Self::AtClose,
+            _ if matches!(made, Made::Open(_) | Made::Waiting) => Self::AtClose,
             // The stock daemon ignores the attributes of an update, and all of a special file.
             _ if made.is_made() && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
             _ => Self::Never,

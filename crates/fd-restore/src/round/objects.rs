@@ -3,22 +3,19 @@
 
 use fd_messages::MessageType;
 use fd_metadata::WriterWarnings;
-use fd_os::local_time::local_time_of_any;
-use fd_records::{AttributesRecord, FileType, MetadataKind, Stream, listing};
+use fd_records::{AttributesRecord, FileType, MetadataKind, Stream};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
-use super::attributes;
 use super::held::{Current, Round};
 use super::made::Made;
 use super::metadata::{self, MetadataTime};
 use super::state::RestoreState;
-use crate::created::{Created, Taker};
-use crate::file::{Creator, RestoreItem};
+use crate::created::Created;
+use crate::file::RestoreItem;
 use crate::overlap::Answer;
-use crate::report::Report;
 use crate::texts;
-use crate::tree::{Directories, OpenError, OutputPath};
+use crate::tree::{OpenError, OutputPath};
 
 impl Round<'_> {
     /// An attribute record: makes its object.
@@ -46,14 +43,14 @@ impl Round<'_> {
             self.settle();
         }
         let created = self.create_by_plugin(&item, &parsed, stream);
-        let created = created.unwrap_or_else(|| self.create(&item));
+        let created = created.unwrap_or_else(|| self.create(&item, false));
         self.begin(item, created);
     }
 
     /// A file of a run begins, which may be made already.
     pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
         self.announce(&item);
-        let created = answer.made().map_or_else(|| self.create(&item), Created::Data);
+        let created = answer.made().map_or_else(|| self.create(&item, false), Created::Data);
         self.begin(item, created);
     }
 
@@ -65,53 +62,9 @@ impl Round<'_> {
 
     /// The object is made, or not; its further records come next.
     fn begin(&mut self, item: RestoreItem, created: Created) {
-        if !matches!(created, Created::Kept | Created::Nothing) {
-            self.report_restored(&item);
-        }
         self.progress.add_file();
-        let made = match created {
-            Created::Data(to) => self.begin_data(&item, to),
-            Created::ByCore => self.set_attributes(&item, attributes::set_without_data),
-            Created::ByPlugin => self.set_attributes(&item, attributes::set_by_name),
-            Created::Kept => Made::Kept,
-            Created::Nothing => Made::Nothing,
-        };
+        let made = self.made(&item, created);
         self.current = Some(Current::new(item, made));
-    }
-
-    /// The data of this object comes next.
-    fn begin_data(&mut self, item: &RestoreItem, to: Taker) -> Made {
-        if let (Some(identity), Ok(path)) = (to.identity(), &item.path) {
-            self.state.directories.note_object(path, identity);
-        }
-        self.state.data.begin();
-        self.state.digest.begin(item.stat.size, to.file());
-        Made::open(to)
-    }
-
-    /// Sets the attributes of an object without data, unless a plugin does so.
-    fn set_attributes(
-        &mut self,
-        item: &RestoreItem,
-        set: impl FnOnce(&mut Report<'_>, &mut Directories, &RestoreItem) -> Made,
-    ) -> Made {
-        if self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report)) {
-            set(&mut self.report, &mut self.state.directories, item)
-        } else {
-            Made::Object
-        }
-    }
-
-    /// Makes an object as the daemon does.
-    fn create(&mut self, item: &RestoreItem) -> Created {
-        Creator {
-            directories: &mut self.state.directories,
-            report: &mut self.report,
-            replace: self.plan.replace,
-            has_keys: self.plan.keys.is_some(),
-            cancel: self.cancel,
-        }
-        .create(item)
     }
 
     /// Lets the current plugin make an object. `None`: the daemon is to make it.
@@ -144,19 +97,6 @@ impl Round<'_> {
         let Ok(directory) = directories.open_aside(&parent) else { return false };
         let first = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW);
         first.is_ok_and(|first| digest.waits_for(first.st_dev, first.st_ino))
-    }
-
-    /// The line about a restored file (reference 05 §3.6).
-    fn report_restored(&mut self, item: &RestoreItem) {
-        if !self.report.wants(MessageType::Restored) {
-            self.report.unheard(MessageType::Restored);
-            return;
-        }
-        let mut line = Vec::with_capacity(item.output.len() + 100);
-        let target = (item.file_type == Some(FileType::Symlink)).then_some(item.link.text.as_slice());
-        let modified = local_time_of_any(item.stat.mtime);
-        listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
-        self.report.now(MessageType::Restored, &fd_messages::one_line(&[&line]));
     }
 
     /// An ACL or extended attributes (reference 05 §9.1, §10).

@@ -146,6 +146,22 @@ fn a_damaged_session_record_loses_one_file_only() {
     assert!(!whole && !said.is_empty(), "{said:?}");
 }
 
+/// The stock daemon makes an empty file in its place.
+#[test]
+fn a_file_with_another_key_replaces_none() {
+    let place = Place::new();
+    for name in ["file", "next"] {
+        fs::write(place.path(name), b"old").unwrap();
+    }
+    let mut volume = Volume::new();
+    Sealed::new(&keys(OTHER)).put(&mut volume, "/file");
+    Sealed::new(&keys(OWN)).put(&mut volume, "/next");
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    let kept = format!("File {} is kept as it is. There is no data to replace it with.", place.text("file"));
+    assert_eq!(said, ["Missing private key required to decrypt encrypted backup data.", kept.as_str()]);
+    assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
+}
+
 /// What the last block shows comes when the data has been written: the file is not whole then.
 #[test]
 fn encrypted_data_without_its_end_leaves_the_file_private() {

@@ -287,3 +287,31 @@ fn a_name_that_cannot_be_decided_is_restored_nowhere() {
     assert_eq!(place.read("f"), b"the live file");
     assert!(!place.exists("g") && !place.exists("d"));
 }
+
+/// A file that could not be read when it was saved has a record and no data: an empty one in the
+/// place of what is there would be all that is left of it.
+#[test]
+fn what_is_there_stays_until_data_comes() {
+    let mut without = Saved::file("/kept");
+    without.stat.size = 3;
+    let mut with = Saved::file("/new");
+    with.stat.size = 3;
+    for comes_last in [true, false] {
+        let place = Place::new();
+        for name in ["kept", "new", "empty"] {
+            fs::write(place.path(name), b"old").unwrap();
+        }
+        let mut volume = Volume::new();
+        volume.put(&with).record(Stream::FILE_DATA, b"new");
+        volume.file("/empty", b"");
+        volume.put(&without);
+        if !comes_last {
+            volume.file("/next", b"next");
+        }
+        let finished = place.job_with(Replace::Always).run(&volume);
+        let text = format!("File {} is kept as it is. There is no data to replace it with.\n", place.text("kept"));
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+        assert_eq!(["new", "empty", "kept"].map(|name| place.read(name)), [&b"new"[..], b"", b"old"]);
+        assert_eq!((finished.files, place.exists("next")), (if comes_last { 3 } else { 4 }, !comes_last));
+    }
+}

@@ -1,0 +1,99 @@
+//! Making the object of an attribute record: at once, or, if another one is there, when its data
+//! comes (reference 05 §3.3).
+
+use fd_messages::MessageType;
+use fd_os::local_time::local_time_of_any;
+use fd_records::{FileType, listing};
+
+use super::attributes;
+use super::held::Round;
+use super::made::Made;
+use super::metadata::HeldMetadata;
+use crate::created::{Created, Taker};
+use crate::file::{Creator, RestoreItem};
+use crate::report::Report;
+use crate::texts;
+use crate::tree::Directories;
+
+impl Round<'_> {
+    /// What has become of an object.
+    pub(super) fn made(&mut self, item: &RestoreItem, created: Created) -> Made {
+        if !matches!(created, Created::Kept | Created::Waiting | Created::Nothing) {
+            self.report_restored(item);
+        }
+        match created {
+            Created::Data(to) => self.begin_data(item, to),
+            Created::ByCore => self.set_attributes(item, attributes::set_without_data),
+            Created::ByPlugin => self.set_attributes(item, attributes::set_by_name),
+            Created::Kept => Made::Kept,
+            Created::Waiting => Made::Waiting,
+            Created::Nothing => Made::Nothing,
+        }
+    }
+
+    /// Data of the current file comes: what has stayed for it is replaced.
+    pub(super) fn replace_now(&mut self) {
+        let Some(mut current) = self.current.take_if(|current| matches!(current.made, Made::Waiting)) else { return };
+        let created = self.create(&current.item, true);
+        current.made = self.made(&current.item, created);
+        self.current = Some(current);
+    }
+
+    /// The data of this object comes next.
+    fn begin_data(&mut self, item: &RestoreItem, to: Taker) -> Made {
+        if let (Some(identity), Ok(path)) = (to.identity(), &item.path) {
+            self.state.directories.note_object(path, identity);
+        }
+        self.state.data.begin();
+        self.state.digest.begin(item.stat.size, to.file());
+        Made::open(to)
+    }
+
+    /// Sets the attributes of an object without data, unless a plugin does so.
+    fn set_attributes(
+        &mut self,
+        item: &RestoreItem,
+        set: impl FnOnce(&mut Report<'_>, &mut Directories, &RestoreItem) -> Made,
+    ) -> Made {
+        if self.section.plugin().is_none_or(|plugin| plugin.set_attributes(&mut self.report)) {
+            set(&mut self.report, &mut self.state.directories, item)
+        } else {
+            Made::Object
+        }
+    }
+
+    /// There is no data of a file that was to replace another, which stays.
+    pub(super) fn keep_waiting(&mut self) {
+        if let Some(current) = self.current.as_mut().filter(|current| matches!(current.made, Made::Waiting)) {
+            (current.made, current.metadata) = (Made::Kept, HeldMetadata::default());
+            self.state.encryption.forget();
+            self.report.now(MessageType::Error, &texts::kept_without_data(&current.item.output));
+        }
+    }
+
+    /// Makes an object as the daemon does. `has_data`: data of it has come.
+    pub(super) fn create(&mut self, item: &RestoreItem, has_data: bool) -> Created {
+        Creator {
+            directories: &mut self.state.directories,
+            report: &mut self.report,
+            replace: self.plan.replace,
+            has_keys: self.plan.keys.is_some(),
+            has_data,
+            cancel: self.cancel,
+        }
+        .create(item)
+    }
+
+    /// The line about a restored file (reference 05 §3.6).
+    fn report_restored(&mut self, item: &RestoreItem) {
+        if !self.report.wants(MessageType::Restored) {
+            self.report.unheard(MessageType::Restored);
+            return;
+        }
+        let mut line = Vec::with_capacity(item.output.len() + 100);
+        let target = (item.file_type == Some(FileType::Symlink)).then_some(item.link.text.as_slice());
+        let modified = local_time_of_any(item.stat.mtime);
+        listing::push_line(&mut line, &item.stat, modified, self.state.writer.names(), &item.output, target);
+        self.report.now(MessageType::Restored, &fd_messages::one_line(&[&line]));
+    }
+}
