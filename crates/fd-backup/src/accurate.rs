@@ -99,7 +99,10 @@ impl Unknown {
             name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         };
         let is_at_stripped = |path: &[u8]| {
-            (1..=self.most_stripped).any(|count| strip_path(path, count).is_some_and(|path| is_at(&path)))
+            // No more can be stripped than there is.
+            let slashes = path.iter().filter(|byte| **byte == b'/').count();
+            let most = self.most_stripped.min(u32::try_from(slashes).unwrap_or(u32::MAX));
+            (1..=most).any(|count| strip_path(path, count).is_some_and(|path| is_at(&path)))
         };
         self.is_everything || self.paths.iter().any(|path| is_at(path) || is_at_stripped(path))
     }
@@ -234,11 +237,9 @@ impl AccurateList {
         let times =
             Times { incremental: walk.incremental, since: walk.since, mtime_only: options.has(Flags::MTIME_ONLY) };
         // Without the name that it links to, a hard link restores nothing, and if that name is
-        // another file now, the wrong data. Both show in the change time, even if no letter
-        // compares that.
-        let dangles = known.is_link
-            && candidate.stat.ctime != known.stat.ctime
-            && !state.list.first_name_stands(candidate.stat.ino);
+        // another file now, the wrong data. Its own times need not show it: a directory on the way
+        // to that name may have been renamed, or left out.
+        let dangles = known.is_link && !state.list.first_name_stands(candidate.stat.ino);
         let wants_checksum = criteria::wants_checksum(letters);
         let has_digest = candidate.stat.mode_type() == Stat::MODE_REGULAR && options.digest.is_some();
         // New content shows in the change time, too, where there is no digest to compare: where a
@@ -269,6 +270,19 @@ impl AccurateList {
             state.list.set_seen(id);
         }
         Comparison::Changed { token: Some(Token { id, on_equal_data }.encode()) }
+    }
+
+    /// Whether a restore of the job can take an entry from an earlier job: always, but in a Full on
+    /// a base only what the base has.
+    pub(crate) fn has_earlier(&self, token: Option<u64>) -> bool {
+        !self.level.full || token.is_some()
+    }
+
+    /// The copy of an earlier job stays the entry's. In a Full on a base it is named.
+    pub(crate) fn leave_to_earlier(&self, token: Option<u64>) {
+        if let Some(token) = token {
+            self.state.lock().list.set_seen(Token::decode(token).id);
+        }
     }
 
     /// To be called when a worker has found the data of a file unchanged.

@@ -107,6 +107,16 @@ mod tests {
     }
 
     #[test]
+    fn only_refusals_are_answers_before_the_end_of_the_data() {
+        for refusal in ["3999 Failed append\n", "3903 Error append data: no space\n", "3900 Invalid command\n"] {
+            assert!(is_refusal(refusal.as_bytes()), "{refusal}");
+        }
+        for other in ["", "3000 OK data\n", "2000 OK\n", "waiting for a volume"] {
+            assert!(!is_refusal(other.as_bytes()), "{other}");
+        }
+    }
+
+    #[test]
     fn the_close_status_is_a_character_code() {
         assert_eq!(parse_close_status(b"3000 OK close Status = 84\n"), Some(84));
         assert_eq!(parse_close_status(b"3000 OK close Status = 102"), Some(102));

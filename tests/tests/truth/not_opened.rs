@@ -52,20 +52,26 @@ fn judge(
             let tries = if is_tried { if keeps { 2 } else { 1 } } else { 0 };
             assert_eq!((job.row.status, job.row.errors), ('T', tries * errors), "{}", job.log);
             jobs = format!("{jobs},{}", job.row.id);
-            let target = bed.folder().join(format!("restored-{client}-{accurate}"));
-            bed.run(&format!(
-                "restore jobid={jobs} client={client}-fd restoreclient=root-fd where={} replace=always all done yes",
-                target.display()
-            ))?;
-            let restored = ["lost", "lost-too", "kept"].map(|name| {
-                let path = target.join(seen.strip_prefix("/").unwrap()).join(name);
-                fs::read_to_string(path).unwrap()
-            });
+            let restored = restored(&bed, client, &jobs, seen, &["lost", "lost-too", "kept"])?;
             let lost = if keeps { "whole" } else { "" };
             assert_eq!(restored, [lost, lost, "newer"], "{client}, accurate={accurate}");
         }
     }
     Ok(bed)
+}
+
+/// What a restore of these jobs makes of these files.
+fn restored(bed: &Bed, client: &str, jobs: &str, seen: &Path, names: &[&str]) -> Result<Vec<String>> {
+    let target = bed.folder().join(format!("restored-{client}-{jobs}"));
+    bed.run(&format!(
+        "restore jobid={jobs} client={client}-fd restoreclient=root-fd where={} replace=always all done yes",
+        target.display()
+    ))?;
+    let read = |name: &&str| {
+        let path = target.join(seen.strip_prefix("/").unwrap()).join(name);
+        fs::read_to_string(path).unwrap()
+    };
+    Ok(names.iter().map(read).collect())
 }
 
 #[test]
@@ -131,6 +137,61 @@ fn a_file_that_can_t_be_read_keeps_its_copy_of_an_earlier_job() -> Result<()> {
     let fail = |_file: &Path| storage.order("fault error-read:lost");
     let bed = judge(options, [&tree, &seen], fail, ("ERR=Input/output error", 2))?;
     // Before the bed removes its folder.
+    storage.take_away();
+    drop(bed);
+    Ok(())
+}
+
+/// In a Full there is no earlier copy to be hidden, so the file has a record without data. The
+/// stock daemon takes that for the file in each accurate job that follows.
+#[test]
+fn a_file_that_a_full_could_not_open_is_tried_again_by_accurate_jobs() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut options = BedOptions::side_by_side("try-again")?;
+    options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
+    let [tree, seen]: [PathBuf; 2] = ["tree", "seen"].map(|name| options.folder.path().join(name));
+    for folder in [&tree, &seen] {
+        fs::create_dir(folder).unwrap();
+    }
+    for name in ["lost", "kept"] {
+        fs::write(tree.join(name), "whole").unwrap();
+    }
+    let mut base = Vec::new();
+    for client in ["reference", "test"] {
+        for (job, line) in [("base", "Level = Base".to_owned()), ("on-base", format!("Base = base-{client}"))] {
+            base.push(format!(
+                "Job {{\nName = {job}-{client}\nType = Backup\nLevel = Full\nClient = {client}-fd\nFileSet = Source\n\
+                 Storage = {client}\nPool = {client}\nMessages = Standard\nAccurate = yes\n{line}\n}}"
+            ));
+        }
+    }
+    options.director_resources = base;
+    options.file_sets = vec![FileSet::new("Source", &["Signature = MD5"], &[&seen])];
+    let mut storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &seen)?;
+    let mut bed = Bed::start(options)?;
+    for client in ["reference", "test"] {
+        let keeps = bed.client(client)?.options.fd == Fd::Ours;
+        storage.order("fault error-open:lost")?;
+        let full = bed.backup(client, "level=Full")?.must_be('T')?;
+        assert!(full.log.contains("/lost\": ERR=Input/output error."), "{}", full.log);
+        storage.order("clear")?;
+        let accurate = bed.backup(client, "level=Incremental accurate=yes")?.must_be_good()?;
+        let jobs = format!("{},{}", full.row.id, accurate.row.id);
+        let lost = if keeps { "whole" } else { "" };
+        assert_eq!(restored(&bed, client, &jobs, &seen, &["lost", "kept"])?, [lost, "whole"], "{client}");
+
+        // A base is an earlier job, too. Its copy is named where the file of today can't be had.
+        bed.run(&format!("run job=base-{client} yes"))?.must_be_good()?;
+        fs::write(tree.join("lost"), "newer").unwrap();
+        storage.order("fault error-open:lost")?;
+        let full = bed.run(&format!("run job=on-base-{client} yes"))?.must_be('T')?;
+        storage.order("clear")?;
+        let jobs = full.row.id.to_string();
+        assert_eq!(restored(&bed, client, &jobs, &seen, &["lost", "kept"])?, [lost, "whole"], "{client}, on a base");
+        fs::write(tree.join("lost"), "whole").unwrap();
+    }
     storage.take_away();
     drop(bed);
     Ok(())

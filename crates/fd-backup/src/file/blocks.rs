@@ -94,8 +94,8 @@ struct Holes {
 }
 
 impl Holes {
-    fn new(cut: &Cut) -> Self {
-        Self { known_until: if cut.has_holes { 0 } else { u64::MAX } }
+    fn new(source: &Source, cut: &Cut) -> Self {
+        Self { known_until: if cut.has_holes && source.knows_holes() { 0 } else { u64::MAX } }
     }
 
     /// The position of the next block that is not certainly left out because it lies in a hole,
@@ -136,7 +136,7 @@ pub(crate) fn read_blocks<E: From<Stopped>>(
     intake: &mut impl Intake<E>,
 ) -> Result<DataEnd, E> {
     let mut position = 0_u64;
-    let mut holes = Holes::new(cut);
+    let mut holes = Holes::new(source, cut);
     loop {
         position = match holes.skip(source, cut, position) {
             Ok(next) => next,

@@ -219,7 +219,7 @@ impl Preparer<'_> {
             },
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It exists, but may not be read.
-            Err(errno) if job.plan.builds_on_earlier() && entry.handle().is_ok() => {
+            Err(errno) if job.plan.has_earlier(entry) && entry.handle().is_ok() => {
                 Fate::LeftToEarlier(NoData::NotOpened(errno))
             }
             Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
@@ -232,7 +232,7 @@ impl Preparer<'_> {
     /// Reads the first byte, where the record of a file that can't be read would hide an earlier
     /// copy: it comes before the data. What has taken the file's place is not touched.
     fn first_read(&self, entry: &Entry, file: &OwnedFd) -> Result<(), Errno> {
-        if !self.job.plan.builds_on_earlier() || entry.stat.size == 0 {
+        if !self.job.plan.has_earlier(entry) || entry.stat.size == 0 {
             return Ok(());
         }
         match fstat(file) {

@@ -31,6 +31,8 @@ pub struct EstimatePlan {
     pub walk: WalkSettings,
     /// The catalog's files, in an accurate job.
     pub accurate: Option<Arc<AccurateList>>,
+    /// `Maximum Network Buffer Size`: the size of a full data record in bytes; 0 for 65,536.
+    pub network_buffer: usize,
     /// Whether the job would encrypt.
     pub encrypts: bool,
     /// The job's plugins.
@@ -63,7 +65,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         list: plan.accurate.as_deref(),
         digesters: &mut Digesters::default(),
         block: &mut Vec::new(),
-        record_len: block_len(0),
+        record_len: block_len(plan.network_buffer),
         encrypts: plan.encrypts,
         open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
     };

@@ -224,8 +224,10 @@ impl<'j> Worker<'j> {
                     NoData::NotOpened(errno) => self.saver.say_not_opened(&entry, errno),
                     NoData::NotRead(errno) => self.saver.say_not_read(&entry, errno),
                 }
+                let list = self.job.plan.accurate.as_deref();
+                list.inspect(|list| list.leave_to_earlier(entry.token));
                 // The next accurate job tries it again, so this one need not fail for it.
-                self.saver.emitter.piece().tally.unread += u32::from(self.job.plan.accurate.is_none());
+                self.saver.emitter.piece().tally.unread += u32::from(list.is_none());
                 return Ok(false);
             }
             Fate::Update(digest) => update = Some(digest),
@@ -236,6 +238,11 @@ impl<'j> Worker<'j> {
         self.saver.emitter.set_current(&entry.path);
         let inherited = self.inherit(&mut entry)?;
         let content = if update.is_some() { Content::Nothing } else { self.content(&mut entry, opened) };
+        if matches!(content, Content::NotOpened(_)) {
+            // No restore sets it; and an accurate job that finds the file as it was tries it again,
+            // instead of taking it for saved.
+            entry.stat.ctime = 0;
+        }
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
             .and_then(|index| Ok((index, self.saver.save(&entry, inherited, update.as_deref(), content, index)?)));

@@ -7,7 +7,7 @@ use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_crypto::processor::Processor;
 use fd_fileset::FileSet;
 use fd_plugins::{JobFacts, JobPlugins, NoFacts};
-use fd_walk::WalkSettings;
+use fd_walk::{Entry, WalkSettings};
 
 use crate::accurate::AccurateList;
 use crate::digests::protect::Protection;
@@ -104,9 +104,9 @@ impl BackupPlan {
 }
 
 impl BackupPlan {
-    /// Whether a restore may take files of earlier jobs together with those of this one.
-    pub(crate) fn builds_on_earlier(&self) -> bool {
-        self.walk.incremental || self.accurate.is_some()
+    /// Whether a restore may take this entry from an earlier job, together with those of this one.
+    pub(crate) fn has_earlier(&self, entry: &Entry) -> bool {
+        self.accurate.as_ref().map_or(self.walk.incremental, |list| list.has_earlier(entry.token))
     }
 
     /// What plugins may ask about.

@@ -733,6 +733,7 @@ fn an_estimate_counts_and_lists_a_plugin_s_files_without_reading_them() {
         fileset: Arc::clone(&bed.plan.fileset),
         walk: WalkSettings { purpose: Purpose::Estimate { limit: 0 }, ..WalkSettings::default() },
         accurate: None,
+        network_buffer: 0,
         encrypts: false,
         plugins: job_plugins([plugin]),
         facts: Arc::clone(&bed.plan.facts),

@@ -2,10 +2,13 @@
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::time::Duration;
 
-use fd_records::Stream;
+use fd_records::{FileType, Stat, Stream};
 
 use super::support::{Bed, Outcome, Record, hex};
+use crate::source::Source;
 
 /// Length of a block with the default network buffer.
 const BLOCK: u64 = 65_528;
@@ -72,6 +75,17 @@ fn data_anywhere_in_a_sparse_file_is_sent() {
         expected.dedup();
         assert_eq!(addresses(&records[1]).iter().map(|(address, _)| *address).collect::<Vec<_>>(), expected, "{at}");
     }
+}
+
+#[test]
+fn only_known_file_systems_are_asked_for_holes() {
+    let knows = |path: &Path| {
+        let file = File::open(path).unwrap();
+        Source::new(file.into(), FileType::Regular, &Stat::default(), Duration::ZERO).knows_holes()
+    };
+    let bed = Bed::new("Ms");
+    File::create(bed.path("file")).unwrap();
+    assert_eq!((knows(&bed.path("file")), knows(Path::new("/proc/version"))), (true, false));
 }
 
 #[test]
