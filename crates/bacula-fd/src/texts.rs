@@ -1038,6 +1038,11 @@ pub(crate) const BAD_WHERE_REGEX: Quote = Quote::new("Bad where regexp. where=",
 /// Fatal message: the restore's place is not allowed.
 pub(crate) const RESTORE_PATH_NOT_ALLOWED: Quote = Quote::new("Path not allowed for restore: \"", "\"\n");
 
+/// An error of each backup with such a `PKI Keypair`.
+pub(crate) const KEYS_OF_TWO_PAIRS: &[u8] =
+    b"The certificate and the private key in the file of PKI Keypair do not belong together. What is encrypted for the \
+      certificate can't be restored with this key, and no signature will be good.\n";
+
 /// Information: a restore whose data is not compared with anything.
 pub(crate) const DIGESTS_NOT_CHECKED: &[u8] =
     b"Restored data is not compared with its digests: restore.check_digests in bacula-fd.toml is \"no\".\n";

@@ -99,9 +99,8 @@ impl Unknown {
             name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
         };
         let is_at_stripped = |path: &[u8]| {
-            // No more can be stripped than there is.
-            let slashes = path.iter().filter(|byte| **byte == b'/').count();
-            let most = self.most_stripped.min(u32::try_from(slashes).unwrap_or(u32::MAX));
+            // A path has no more components than bytes.
+            let most = self.most_stripped.min(u32::try_from(path.len()).unwrap_or(u32::MAX));
             (1..=most).any(|count| strip_path(path, count).is_some_and(|path| is_at(&path)))
         };
         self.is_everything || self.paths.iter().any(|path| is_at(path) || is_at_stripped(path))

@@ -332,6 +332,26 @@ fn the_private_key_of_a_signer_decrypts_with_ours_only() -> Result<()> {
     Ok(())
 }
 
+/// A renewal gone wrong: the first certificate of the file is new, the first key old. The stock
+/// daemon says nothing until a restore fails.
+#[test]
+fn keys_that_do_not_belong_together_are_an_error_of_each_backup() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-two-pairs", [])?;
+    let folder = options.folder.make("keys")?;
+    let [mut new, old] = ["new", "old"].map(|name| Keys::make(&folder, name));
+    let both = [&new.certificate, &old.pair].map(|path| fs::read(path).unwrap()).concat();
+    new.pair = folder.join("both.pem");
+    fs::write(&new.pair, both).unwrap();
+    options.clients = vec![client(fd, "renewed", &new, &[], &["PKI Encryption = yes"])];
+    fs::write(options.source()?.join("file"), "its data\n").unwrap();
+    let bed = Bed::start(options)?;
+    let job = bed.backup("renewed", "")?.must_be('T')?;
+    let is_told = job.log.contains("in the file of PKI Keypair do not belong together");
+    assert_eq!((is_told, job.row.errors), if fd == Fd::Ours { (true, 1) } else { (false, 0) }, "{}", job.log);
+    Ok(())
+}
+
 /// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate
 /// job compares with it later. The stock daemon saves every second of these files again.
 #[test]

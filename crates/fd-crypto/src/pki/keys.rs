@@ -120,6 +120,14 @@ pub struct KeyPair {
     pub private: PrivateKey,
 }
 
+impl KeyPair {
+    /// Whether the private key is that of the certificate. If not, nothing that is encrypted for the
+    /// certificate can be decrypted, and no signature is good.
+    pub fn is_pair(&self) -> bool {
+        self.certificate.key().public_eq(self.private.key())
+    }
+}
+
 /// `PKI Signer`: another signer whose signatures can be checked.
 #[derive(Clone, Debug)]
 pub struct TrustedSigner {
