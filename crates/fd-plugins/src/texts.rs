@@ -62,7 +62,7 @@ pub(crate) fn ended(end: Result<i32, i32>) -> String {
 
 /// A plugin host that has closed its line and goes on.
 pub(crate) fn hung_up(file: &[u8], function: &str) -> Vec<u8> {
-    about(file, &format!("the plugin host has closed its line in {function}, and was ended."))
+    about(file, &format!("the plugin host has closed its line in {function}."))
 }
 
 /// A plugin host that has said what none may say.

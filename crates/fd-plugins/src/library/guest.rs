@@ -73,11 +73,16 @@ fn run() -> io::Result<()> {
                 let (Some(line), Some(memory)) = (descriptors.next(), descriptors.next()) else {
                     return Err(io::ErrorKind::InvalidData.into());
                 };
-                open(number, line, memory, &loaded, load.file.0.clone())?;
+                // The daemon sees that the line of this one is closed. The others go on.
+                if let Err(error) = open(number, line, memory, &loaded, load.file.0.clone()) {
+                    print(texts::host_failed(&error).as_bytes());
+                }
             }
             Order::Cancel(number) => {
                 let line = descriptors.next().ok_or(io::ErrorKind::InvalidData)?;
-                cancel(number, line, &loaded)?;
+                if let Err(error) = cancel(number, line, &loaded) {
+                    print(texts::host_failed(&error).as_bytes());
+                }
             }
             Order::Become { uid, gid, groups, reads_all } => {
                 let done = match confine::become_user(uid, gid, &groups, reads_all) {
@@ -109,6 +114,7 @@ fn report(control: &OwnedFd, report: &Report) -> io::Result<()> {
 /// Starts the thread of a new instance.
 fn open(number: u64, line: OwnedFd, memory: OwnedFd, loaded: &Loaded, file: Vec<u8>) -> io::Result<()> {
     let shared = Shared::begin(number, &File::from(memory))?;
+    let unused = Arc::clone(&shared);
     let functions = loaded.functions;
     let line = Line::new(UnixStream::from(line));
     let work = move || {
@@ -122,7 +128,8 @@ fn open(number: u64, line: OwnedFd, memory: OwnedFd, loaded: &Loaded, file: Vec<
         fault::note_at(std::ptr::null_mut());
         Shared::leave();
     };
-    thread::Builder::new().name("instance".to_owned()).stack_size(STACK).spawn(work).map(drop)
+    let thread = thread::Builder::new().name("instance".to_owned()).stack_size(STACK).spawn(work);
+    thread.map(drop).inspect_err(|_| unused.end())
 }
 
 /// Starts the thread that tells an instance of a cancel.

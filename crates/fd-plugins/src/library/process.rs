@@ -249,9 +249,14 @@ impl Process {
         others.find(|(_, at_fault)| *at_fault).map_or((function, false), |(function, _)| (function, true))
     }
 
+    /// How it has ended, if it was about to.
+    pub(crate) fn ends_soon(&self) -> Option<ExitStatus> {
+        self.ends_within(LAST_MOMENT)
+    }
+
     /// How it has ended: it is about to, or is made to.
     pub(crate) fn wait_end(&self) -> Option<ExitStatus> {
-        self.ends_within(LAST_MOMENT).or_else(|| {
+        self.ends_soon().or_else(|| {
             self.kill();
             None
         })

@@ -13,6 +13,7 @@ use crate::bed::{Daemon, begun, compiled, confinement, load};
 
 pub(crate) const TESTS: &[Test] = &[
     ("a_plugin_gets_no_more_memory_than_it_may", a_plugin_gets_no_more_memory_than_it_may),
+    ("an_instance_that_can_t_begin_leaves_the_others_alone", an_instance_that_can_t_begin_leaves_the_others_alone),
     ("a_plugin_runs_as_its_user_with_its_groups", a_plugin_runs_as_its_user_with_its_groups),
     ("a_plugin_without_network_has_no_device_that_is_up", a_plugin_without_network_has_no_device_that_is_up),
 ];
@@ -23,6 +24,27 @@ fn a_plugin_gets_no_more_memory_than_it_may() {
     assert!(load(&compiled("little", &[]), little).is_err());
     let enough = Confinement { memory: Some(1 << 30), ..confinement() };
     assert!(load(&compiled("enough", &[]), enough).is_ok());
+}
+
+/// Each instance has a stack, for which there is no memory in the end.
+fn an_instance_that_can_t_begin_leaves_the_others_alone() {
+    let limited = Confinement { memory: Some(256 << 20), ..confinement() };
+    let plugin = load(&compiled("limited", &[]), limited).unwrap();
+    let mut daemon = Daemon::default();
+    let mut instances = Vec::new();
+    let gone = loop {
+        match begun(&plugin, &mut daemon, "odd: none") {
+            Ok(instance) => instances.push(instance),
+            Err(gone) => break gone,
+        }
+        assert!(instances.len() < 1000, "there is always memory");
+    };
+    assert!(String::from_utf8_lossy(&gone.text).contains("has closed its line in newPlugin"), "{gone:?}");
+    assert!(!instances.is_empty());
+    for mut instance in instances {
+        assert_eq!(instance.end_backup_file(&mut daemon).err(), None);
+        assert_eq!(instance.end(&mut daemon), Ok(()));
+    }
 }
 
 /// What a plugin with this confinement says when it is to tell this.

@@ -251,7 +251,8 @@ impl RemoteInstance {
                 (texts::nonsense(file, function.name(), &fd_os::io_error_text(&error)), false)
             }
             Failure::Closed => {
-                let end = self.process.wait_end();
+                // If it goes on, so do the instances of other jobs in it.
+                let end = self.process.ends_soon();
                 let (running, elsewhere) = self.process.died_in(&self.shared);
                 is_elsewhere = elsewhere;
                 let function = if running == Function::None { function } else { running };
