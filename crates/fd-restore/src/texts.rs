@@ -706,6 +706,17 @@ pub(crate) fn name_of_another(path: &[u8], first: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// The first name of a hard link means another file, and what is there may be the only copy.
+pub(crate) fn kept_without_first_name(path: &[u8], first: &[u8]) -> Vec<u8> {
+    join(&[
+        b"File ",
+        path,
+        b" is kept as it is. It was saved as a hard link to ",
+        first,
+        b", which was there before this job and is not the file that was saved.",
+    ])
+}
+
 /// A record would change a file whose data is not whole.
 pub(crate) fn belongs_to_unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: what it belongs to is not complete."])

@@ -28,6 +28,8 @@ struct FirstName {
     directory: OwnedFd,
     name: Vec<u8>,
     found: FileStat,
+    /// Whether it is another file than the one that was saved, which was there before the job.
+    is_another: bool,
 }
 
 /// Why a hard link could not be made.
@@ -191,6 +193,9 @@ impl Creator<'_, '_> {
             }
             if existing.is_some_and(|there| there.st_dev != first.found.st_dev) {
                 return self.not_linked(item, LinkError::Failed(Errno::EXDEV));
+            }
+            if first.is_another {
+                return self.refuse(&texts::kept_without_first_name(&item.output, &item.link.text));
             }
         }
         let here = self.directories.for_change();
@@ -366,23 +371,26 @@ impl Creator<'_, '_> {
         if !self.directories.may_link(directory.as_fd(), &first, &found, (item.stat.uid, item.stat.gid)) {
             return Err(LinkError::Replaced);
         }
-        Ok(FirstName { name: name.to_vec(), directory, found })
+        let is_another = self.is_another(item, directory.as_fd(), name, &found);
+        Ok(FirstName { name: name.to_vec(), directory, found, is_another })
+    }
+
+    /// Whether the first name of a hard link is that of another file, which was there before the
+    /// job.
+    fn is_another(&self, item: &RestoreItem, directory: BorrowedFd<'_>, name: &[u8], found: &FileStat) -> bool {
+        let there = (found.st_size, found.st_mtime, found.st_mode & Stat::MODE_TYPE);
+        there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
+            && pin(directory, name).and_then(|object| self.directories.is_old(&File::from(object))).unwrap_or(false)
     }
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,
     /// which was there before the job.
     fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let first = self.first_name(item)?;
-        let FileStat { st_size, st_mtime, st_mode, .. } = first.found;
-        let there = (st_size, st_mtime, st_mode & Stat::MODE_TYPE);
-        let is_another = there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
-            && pin(first.directory.as_fd(), &first.name)
-                .and_then(|object| self.directories.is_old(&File::from(object)))
-                .unwrap_or(false);
         let here = self.directories.for_change();
         let linked =
             here.and_then(|here| linkat(&first.directory, first.name.as_slice(), here, name, AtFlags::empty()));
-        linked.map(|()| is_another).map_err(LinkError::Failed)
+        linked.map(|()| first.is_another).map_err(LinkError::Failed)
     }
 
     /// A special file, and what its data goes to (reference 05 §6.2). Unlike in the stock daemon,

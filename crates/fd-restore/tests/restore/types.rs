@@ -6,6 +6,7 @@ use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::time::{Duration, UNIX_EPOCH};
 
 use fd_compress::Compressor;
 use fd_messages::{CancelToken, MessageType};
@@ -126,6 +127,33 @@ fn a_name_stays_when_there_can_be_no_such_hard_link() {
     fs::write(&first, b"another").unwrap();
     let_it_be_old();
     stays(first.to_str().unwrap(), "Invalid cross-device link");
+}
+
+/// The two names may mean files of their own by now, and only this one was chosen.
+#[test]
+fn a_name_stays_when_its_hard_link_would_be_to_another_file() {
+    let place = Place::new();
+    let mut link = Saved::hard_link("/x", "/first");
+    link.stat.size = 5;
+    let restore = || place.job().run(Volume::new().put(&link));
+    fs::write(place.path("first"), b"edited since").unwrap();
+    fs::write(place.path("x"), b"the only copy").unwrap();
+    let_it_be_old();
+    let text = format!(
+        "File {} is kept as it is. It was saved as a hard link to {}, which was there before this job and is not the \
+         file that was saved.\n",
+        place.text("x"),
+        place.text("first")
+    );
+    assert_eq!(restore().only(), (MessageType::Error, text.as_str()));
+    assert_eq!(place.read("x"), b"the only copy");
+    // It is replaced by a link to the file that was saved.
+    fs::write(place.path("first"), b"saved").unwrap();
+    let_it_be_old();
+    let time = fs::FileTimes::new().set_modified(UNIX_EPOCH + Duration::from_secs(MTIME.unsigned_abs()));
+    fs::File::open(place.path("first")).unwrap().set_times(time).unwrap();
+    restore().assert_quiet();
+    assert_eq!((place.read("x"), place.stat("x").ino()), (b"saved".to_vec(), place.stat("first").ino()));
 }
 
 /// `regexwhere` can do so, and a bind mount within a file system.
