@@ -62,6 +62,9 @@ impl Identity {
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
 
+/// Zeros that are written at a time.
+static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
+
 /// Local file systems, whose files are read from the page cache after they were written. ext2 and
 /// ext3 have the number of ext4.
 const LOCAL: [FsType; 6] =
@@ -255,6 +258,25 @@ impl OutputFile {
         if address != self.address {
             self.file.seek(SeekFrom::Start(address)).map_err(|error| errno_of(&error))?;
             self.address = address;
+        }
+        Ok(())
+    }
+
+    /// Where the next write goes.
+    pub(crate) const fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Writes zeros until the next write goes to this address. Fails with ECANCELED once the job is
+    /// canceled.
+    pub(crate) fn fill_to(&mut self, address: u64) -> Result<(), FailedWrite> {
+        while let Some(left) = address.checked_sub(self.address).filter(|left| *left > 0) {
+            let length = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
+            if self.patience.as_ref().is_some_and(CancelToken::is_cancelled) {
+                let Self { written, writes: block, .. } = *self;
+                return Err(FailedWrite { written, block, length, errno: Errno::ECANCELED });
+            }
+            self.write(ZEROS.get(..length).unwrap_or_default())?;
         }
         Ok(())
     }

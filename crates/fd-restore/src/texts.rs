@@ -598,6 +598,15 @@ pub(crate) fn address_goes_back(path: &[u8], address: u64, end: u64) -> Vec<u8> 
     join(&[b"Sparse data error on file ", path, reason.as_bytes()])
 }
 
+/// Zeros that the backup has left out at the end of a device or FIFO.
+pub(crate) fn zeros_missing(path: &[u8], written: u64) -> Vec<u8> {
+    let reason = format!(
+        " was saved with Sparse = yes: zeros behind its last data are not on the volume. Nothing is written there, from \
+         byte {written} on."
+    );
+    join(&[path, reason.as_bytes()])
+}
+
 /// More ACLs and extended attributes than any file has.
 pub(crate) fn too_much_metadata(path: &[u8]) -> Vec<u8> {
     join(&[b"More ACL and extended attribute records than expected for ", path, b"; the rest is ignored."])

@@ -53,10 +53,17 @@ impl Destination<'_, '_, '_> {
     fn go_to(&mut self, address: u64) -> Result<(), Option<Vec<u8>>> {
         let name = &self.item.output;
         match (&mut *self.taker, &mut self.plugin) {
-            (Taker::File(file), _) => match file.end().filter(|end| address < *end) {
-                Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
-                None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
-            },
+            (Taker::File(file), _) => {
+                let has_zeros = self.item.needs_its_zeros();
+                let end = if has_zeros { Some(file.address()) } else { file.end() };
+                match end.filter(|end| address < *end) {
+                    Some(end) => Err(Some(texts::address_goes_back(name, address, end))),
+                    None if has_zeros => {
+                        file.fill_to(address).map_err(|failed| Some(texts::write_failed(&failed, name)))
+                    }
+                    None => file.go_to(address).map_err(|errno| Some(texts::seek_failed(address, name, errno))),
+                }
+            }
             (Taker::Plugin { address: at }, Some(plugin)) => plugin.go_to(address, at, name, self.report),
             (Taker::Finished(_) | Taker::Plugin { .. }, _) => Ok(()),
         }

@@ -119,6 +119,17 @@ impl RestoreItem {
         self.delta_seq > 0 && matches!(self.file_type, Some(FileType::Regular | FileType::EmptyFile))
     }
 
+    /// Whether what it is written to may hold data, so that zeros that the backup has left out are
+    /// to be written: a device or FIFO. The gaps of a patch are no zeros.
+    pub(crate) fn needs_its_zeros(&self) -> bool {
+        self.delta_seq <= 0 && matches!(self.file_type, Some(FileType::Raw | FileType::Fifo))
+    }
+
+    /// Whether zeros at its end may have been left out, so that how long it was is not known.
+    pub(crate) fn may_lack_zeros(&self) -> bool {
+        self.needs_its_zeros() && self.data_stream.layout().has_address
+    }
+
     /// Whether its record is all that was saved of it, without data.
     pub(crate) fn is_whole(&self) -> bool {
         self.file_type != Some(FileType::Regular) || self.stat.size == 0

@@ -173,6 +173,9 @@ impl Round<'_> {
             }
             (None, DigestRecord::Waits(_) | DigestRecord::Done | DigestRecord::NotCome) => {}
         }
+        if let Some(written) = may_lack_zeros(item, to) {
+            report.now(MessageType::Warning, &texts::zeros_missing(&item.output, written));
+        }
         if let Some(plugin) = self.section.plugin() {
             plugin.close(report);
         }
@@ -244,6 +247,15 @@ fn wrong_length(item: &RestoreItem, to: &mut Taker) -> Option<i64> {
         return None;
     }
     to.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
+}
+
+/// What was written to a device or FIFO that may have had zeros behind it when it was saved: to a
+/// device with room for them, or a FIFO, whose end is where its data ends.
+fn may_lack_zeros(item: &RestoreItem, to: &mut Taker) -> Option<u64> {
+    let Taker::File(file) = to else { return None };
+    let written = file.address();
+    let has_room = |length: i64| u64::try_from(length).is_ok_and(|length| length > written);
+    (item.may_lack_zeros() && file.length().is_none_or(has_room)).then_some(written)
 }
 
 /// Whether a file that was made anew has less data than its attributes say.

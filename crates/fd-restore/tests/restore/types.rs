@@ -313,6 +313,102 @@ fn a_raw_device_is_overwritten_and_not_truncated() {
     assert_eq!(place.stat("raw").mtime(), MTIME);
 }
 
+/// A record of sparse data.
+fn sparse(address: usize, data: &[u8]) -> Vec<u8> {
+    [&(address as u64).to_be_bytes()[..], data].concat()
+}
+
+/// Its zeros were left out when it was saved, and what is restored to holds other bytes.
+#[test]
+fn a_sparse_raw_device_gets_its_zeros_too() {
+    let place = Place::new();
+    let Some(device) = loop_device(&place, "raw", &[b'-'; 4096]) else { return skip::test("no loop device") };
+    let_it_be_old();
+    let (job, name) = in_place(&place);
+    let saved = Saved { data_stream: Stream::SPARSE_DATA, ..Saved::new(&name("raw"), FileType::Raw, 0o060_600) };
+    let put = |addresses: &[usize]| {
+        let mut volume = Volume::new();
+        volume.put(&saved);
+        for address in addresses {
+            volume.record(Stream::SPARSE_DATA, &sparse(*address, &[b'+'; 512]));
+        }
+        job.run(&volume)
+    };
+    // Up to its end: nothing can be missing.
+    put(&[1024, 3584]).assert_quiet();
+    let (plus, zeros) = (vec![b'+'; 512], |count| vec![0; count]);
+    let whole = [zeros(1024), plus.clone(), zeros(2048), plus.clone()].concat();
+    assert_eq!(beginning(&device), whole);
+    // What lies behind the last block is not known to be zero.
+    let finished = put(&[512]);
+    let text = format!(
+        "{} was saved with Sparse = yes: zeros behind its last data are not on the volume. Nothing is written there, \
+         from byte 1024 on.\n",
+        name("raw")
+    );
+    assert_eq!(finished.only(), (MessageType::Warning, text.as_str()));
+    assert_eq!(beginning(&device), [&zeros(512)[..], &plus, &whole[1024..]].concat());
+    // As no backup does, and zeros would overwrite data.
+    let finished = put(&[1024, 0, 3584]);
+    assert!(finished.only().1.contains("address 0 is before byte 1536"), "{:?}", finished.told());
+    // The gaps of a patch keep what is there.
+    let mut volume = Volume::new();
+    let patches = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
+    volume.put(&Saved { delta_seq: 1, data_stream: Stream::FILE_DATA, ..saved.clone() });
+    volume.record(patches, &sparse(2048, &[b'p'; 512])).record(patches, &sparse(3072, &[b'p'; 512]));
+    let before = beginning(&device);
+    job.run(&volume).assert_quiet();
+    let p = vec![b'p'; 512];
+    assert_eq!(beginning(&device), [&before[..2048], &p, &before[2560..3072], &p, &before[3584..]].concat());
+}
+
+#[test]
+fn a_sparse_fifo_gives_its_reader_the_zeros_too() {
+    let place = Place::new();
+    nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let_it_be_old();
+    let path = place.path("fifo");
+    let reader = std::thread::spawn(move || fs::read(path).unwrap());
+    let (job, name) = in_place(&place);
+    let mut volume = Volume::new();
+    volume.put(&Saved { data_stream: Stream::SPARSE_DATA, ..Saved::new(&name("fifo"), FileType::Fifo, 0o010_600) });
+    volume.record(Stream::SPARSE_DATA, &sparse(200_000, b"data"));
+    let finished = job.run(&volume);
+    assert_eq!(reader.join().unwrap(), [vec![0; 200_000], b"data".to_vec()].concat());
+    assert!(finished.only().1.ends_with("from byte 200004 on.\n"), "{:?}", finished.told());
+}
+
+/// The address of a damaged or evil volume may be any.
+#[test]
+fn a_job_that_writes_zeros_can_be_cancelled() {
+    let place = Place::new();
+    nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    let_it_be_old();
+    let (job, name) = in_place(&place);
+    let mut volume = Volume::new();
+    volume.put(&Saved { data_stream: Stream::SPARSE_DATA, ..Saved::new(&name("fifo"), FileType::Fifo, 0o010_600) });
+    volume.record(Stream::SPARSE_DATA, &sparse(1 << 60, b"data"));
+    let cancel = CancelToken::new();
+    let mut reader = fs::OpenOptions::new().read(true).write(true).open(place.path("fifo")).unwrap();
+    let finished = std::thread::scope(|scope| {
+        let job = scope.spawn(|| job.run_with(&cancel, &volume));
+        // It goes on reading, so that the job never waits for it.
+        let mut block = vec![0; 65_536];
+        for _ in 0..100 {
+            reader.read_exact(&mut block).unwrap();
+        }
+        cancel.cancel();
+        while !job.is_finished() {
+            let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut polled, PollTimeout::from(10_u8)).unwrap() > 0 {
+                assert!(reader.read(&mut block).unwrap() > 0);
+            }
+        }
+        job.join().unwrap()
+    });
+    assert_eq!((finished.outcome, finished.job_bytes), (Ok(fd_restore::End::Cancelled), 0));
+}
+
 /// The messages about data for a special file, cut to what follows the name.
 fn told_of_data(job: &Job, saved: &Saved) -> Vec<String> {
     let mut volume = Volume::new();
