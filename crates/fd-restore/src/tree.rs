@@ -9,5 +9,5 @@ mod output_path;
 mod step;
 
 pub(crate) use directories::{Directories, MakeDirectory, OpenError};
-pub(crate) use output_path::{Base, OutputPath, PathError};
+pub(crate) use output_path::{Base, LONGEST, OutputPath, PathError};
 pub(crate) use step::LinkRefusal;

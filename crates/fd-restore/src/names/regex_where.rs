@@ -5,6 +5,8 @@
 
 use fd_os::regex::{Captures, PosixRegex, RegexOptions};
 
+use crate::tree::LONGEST;
+
 /// What may separate the parts of an expression.
 const SEPARATORS: &[u8] = b"!:;|,&%=~/<#";
 
@@ -72,7 +74,8 @@ impl RegexWhere {
         (!expressions.is_empty()).then_some(Self { expressions })
     }
 
-    /// The name that a file saved as `name` gets; `modified` is its recorded mtime.
+    /// The name that a file saved as `name` gets; `modified` is its recorded mtime. One that gets
+    /// longer than any path is the beginning of its name, and still too long.
     pub(crate) fn apply(&self, name: &[u8], modified: i64) -> Result<Vec<u8>, Undecided> {
         let mut current = name.to_vec();
         for expression in &self.expressions {
@@ -80,6 +83,9 @@ impl RegexWhere {
                 && let Some(changed) = expression.replace(&groups, &current, modified)
             {
                 current = changed;
+                if current.len() > LONGEST {
+                    break;
+                }
             }
         }
         Ok(current)
@@ -110,11 +116,14 @@ impl Expression {
         Some((Self { regex, replacement: pieces(&replacement) }, rest))
     }
 
-    /// The name with this match replaced.
+    /// The name with this match replaced, up to the piece with which it is too long.
     fn replace(&self, groups: &Captures, name: &[u8], modified: i64) -> Option<Vec<u8>> {
         let whole = groups.first()?.clone()?;
         let mut changed = name.get(..whole.start)?.to_vec();
         for piece in &self.replacement {
+            if changed.len() > LONGEST {
+                return Some(changed);
+            }
             match piece {
                 Piece::Text(text) => changed.extend_from_slice(text),
                 Piece::Group(group) => {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// Longest path that is restored to. The kernel's own limit is 4096 bytes for a path in one call;
 /// handles go further.
-const LONGEST: usize = 64 * 1024;
+pub(crate) const LONGEST: usize = 64 * 1024;
 
 /// Most components of a path.
 const DEEPEST: usize = 4096;

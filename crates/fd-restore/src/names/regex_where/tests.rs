@@ -47,6 +47,19 @@ fn only_the_first_match_is_replaced_and_the_longest_is_taken() {
 }
 
 #[test]
+fn a_name_that_gets_too_long_is_not_made_longer() {
+    let name = vec![b'n'; 4_000];
+    let whole_name_often = format!("!^.*$!{}!", "$0".repeat(150_000));
+    for expressions in [whole_name_often.clone(), format!("{whole_name_often},!^.*$!short!")] {
+        let found = RegexWhere::parse(expressions.as_bytes()).unwrap().apply(&name, 0).unwrap();
+        assert!(found.len() > LONGEST && found.len() <= LONGEST + name.len(), "{}", found.len());
+    }
+    // What is too long on the volume may become shorter.
+    let found = RegexWhere::parse(b"!^n*$!short!").unwrap().apply(&vec![b'n'; LONGEST + 1], 0);
+    assert_eq!(found, Ok(b"short".to_vec()));
+}
+
+#[test]
 fn newlines_end_lines() {
     assert_eq!(apply("!a.b!X!", "a\nb"), "a\nb");
     assert_eq!(apply("!b$!X!", "b\nc"), "X\nc");
