@@ -292,7 +292,7 @@ impl Verify<'_, '_> {
         let (Some(wanted), true) = (self.checks.digest, self.file.is_some()) else { return Ok(()) };
         self.end_scan()?;
         self.finish();
-        let Some(file) = &self.file else { return Ok(()) };
+        let Some(file) = &mut self.file else { return Ok(()) };
         if !file.is_encrypted && !file.is_elsewhere() {
             if stream.digest_kind() == Some(wanted) {
                 let stored = digest_text::of(record);
@@ -302,10 +302,14 @@ impl Verify<'_, '_> {
                     self.report.now(MessageType::Info, &text);
                     self.differs = true;
                 }
-            } else if !self.told.other_kind {
-                self.told.other_kind = true;
-                let text = texts::other_digest(&file.name, stream, wanted);
-                self.report.now(MessageType::Warning, &text);
+            } else {
+                // The catalog's is of that kind, too.
+                file.computed = None;
+                if !self.told.other_kind {
+                    self.told.other_kind = true;
+                    let text = texts::other_digest(&file.name, stream, wanted);
+                    self.report.now(MessageType::Warning, &text);
+                }
             }
         }
         self.check_catalog();

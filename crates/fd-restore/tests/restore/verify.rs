@@ -303,6 +303,28 @@ fn the_catalog_is_compared_too() {
     assert!(outcome.differs && outcome.missing);
 }
 
+/// Its digest in the catalog is of the other kind as well.
+#[test]
+fn a_file_whose_digest_is_of_another_kind_differs_from_the_catalog_in_its_size_only() {
+    let digest = |kind| {
+        let mut digester = Digester::new(kind).unwrap();
+        digester.update(b"data");
+        digester.finish().unwrap().as_bytes().to_vec()
+    };
+    let sha1 = digest(DigestKind::Sha1);
+    let known = |size: i64| (CatalogFile { size, digest: Some(digest_text::of(&sha1)) }, false);
+    let mut catalog = Catalog([(b"/other".to_vec(), known(4)), (b"/size".to_vec(), known(5))].into());
+    let mut volume = Volume::new();
+    for name in ["/other", "/size"] {
+        volume.file(name, b"data").record(Stream::SHA1, &sha1);
+    }
+    let verified = verify_data(&volume, MD5, Some(&mut catalog));
+    let findings = verified.findings();
+    assert_eq!(findings.len(), 2, "{findings:?}");
+    assert!(findings[0].1.ends_with("such files are not compared.\n"), "{findings:?}");
+    assert_eq!(findings[1], (MessageType::Info, "Cat st_size differs: /size\n"));
+}
+
 /// The Director finds files by their number, so the lost record must not shift the numbers of later
 /// ones.
 #[test]
