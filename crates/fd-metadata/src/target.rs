@@ -276,24 +276,25 @@ impl Target<'_> {
     /// mode would give other users rights that its record does not. Where there is none, this
     /// changes nothing.
     pub fn drop_inherited_acl(&self) -> Result<(), Errno> {
-        self.drop_acl(ACCESS_ACL)
+        self.drop_acl(ACCESS_ACL).map(drop)
     }
 
     /// The same for a new directory, which has the default ACL, too.
     pub fn drop_inherited_acls_of_directory(&self) -> Result<(), Errno> {
         self.drop_acl(ACCESS_ACL)?;
-        self.drop_acl(DEFAULT_ACL)
+        self.drop_acl(DEFAULT_ACL).map(drop)
     }
 
-    pub(crate) fn drop_acl(&self, name: &[u8]) -> Result<(), Errno> {
+    /// Takes an ACL away. Returns whether there was one.
+    pub(crate) fn drop_acl(&self, name: &[u8]) -> Result<bool, Errno> {
         // To ask is much cheaper than to remove what is not there.
         let asked = match self {
             Self::Open(file) => rustix::fs::fgetxattr(*file, name, &mut [0_u8; 0]).map(drop).map_err(system_error),
             Self::PinnedDirectory(_) | Self::Pinned { .. } | Self::Named { .. } => Ok(()),
         };
         match asked.and_then(|()| self.remove_xattr(name)) {
-            Err(Errno::ENODATA | Errno::ENOTSUP | Errno::ENOSYS) => Ok(()),
-            done => done,
+            Err(Errno::ENODATA | Errno::ENOTSUP | Errno::ENOSYS) => Ok(false),
+            done => done.map(|()| true),
         }
     }
 

@@ -99,6 +99,17 @@ pub(crate) fn acl_delete(path: &[u8], errno: Errno) -> Vec<u8> {
     on_file(b"bacl_linux.c:302 acl_delete_def_file error on file", path, &error_text(errno as i32))
 }
 
+/// A directory that was there had an ACL that the backup has not.
+pub(crate) fn acl_removed(path: &[u8], is_default: bool) -> Vec<u8> {
+    let kind: &[u8] = if is_default { b"default ACL" } else { b"ACL" };
+    one_line(&[b"Removed the ", kind, b" of directory \"", path, b"\", of which the backup has none\n"])
+}
+
+/// How many there were, where not each is named.
+pub(crate) fn acls_removed(count: u64) -> Vec<u8> {
+    format!("Removed {count} ACLs of directories of which the backup has none\n").into_bytes()
+}
+
 /// An ACL could not be set.
 pub(crate) fn acl_set(path: &[u8], errno: Errno) -> Vec<u8> {
     if errno == Errno::ENOTSUP {

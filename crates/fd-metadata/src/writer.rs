@@ -25,6 +25,8 @@ pub struct MetadataWriter {
     names: NameCache,
     acls: Count,
     xattrs: Count,
+    /// ACLs that directories had and the backup has not.
+    removed: u64,
     kernel_form: Vec<u8>,
 }
 
@@ -136,15 +138,25 @@ impl MetadataWriter {
         WriterWarnings { texts, queued: false }
     }
 
-    /// Takes the ACLs away that a directory has and should not have. `path` stands in the messages.
+    /// Takes the ACLs away that a directory has and should not have, and says so. `path` stands in
+    /// the messages.
     pub fn drop_acls(&mut self, target: &Target<'_>, path: &[u8], access: bool, default: bool) -> WriterWarnings {
         let mut warnings = Warnings::new(&mut self.acls);
+        let mut removed = Vec::new();
         for (_, name) in [(access, ACCESS_ACL), (default, DEFAULT_ACL)].into_iter().filter(|(dropped, _)| *dropped) {
-            if let Err(errno) = target.drop_acl(name) {
-                warnings.add(errno, || texts::acl_delete(path, errno));
+            match target.drop_acl(name) {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.removed += 1;
+                    if self.removed <= WarningLimit::MOST as u64 {
+                        removed.push(texts::acl_removed(path, name == DEFAULT_ACL));
+                    }
+                }
+                Err(errno) => warnings.add(errno, || texts::acl_delete(path, errno)),
             }
         }
-        WriterWarnings { texts: warnings.into_texts(path), queued: false }
+        removed.append(&mut warnings.into_texts(path));
+        WriterWarnings { texts: removed, queued: false }
     }
 
     /// Sets the ACL of one record. What can't be set of an access ACL gives no user more rights
@@ -196,6 +208,7 @@ impl MetadataWriter {
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(|(kind, count)| texts::restoring_summary(kind, count))
+            .chain((self.removed > WarningLimit::MOST as u64).then(|| texts::acls_removed(self.removed)))
     }
 }
 

@@ -336,15 +336,45 @@ fn a_directory_that_is_restored_over_one_has_the_acls_of_the_volume_only() {
         }
         let mut job = place.job();
         job.plan.replace = replace;
-        job.run(&volume);
+        let finished = job.run(&volume);
         assert_eq!(names.map(has_acls), after, "{replace:?}, {acl_before}");
+        let told: Vec<&str> = finished.told().into_iter().map(|(_, text)| text).collect();
+        let removed = |what, name: &str| {
+            format!("Removed the {what} of directory \"{}/\", of which the backup has none\n", place.text(name))
+        };
         if after == of_the_volume {
+            let [first, second] = [removed("ACL", "bare"), removed("default ACL", "bare")];
+            assert_eq!(told, [first, second, removed("default ACL", "access"), removed("ACL", "default")]);
             assert_eq!(place.mode("bare") & 0o7777, 0o750, "what the mask was is the group's bits of the record");
         }
+        assert_eq!(told.iter().any(|text| text.contains("Removed")), after == of_the_volume, "{told:?}");
         for name in names {
             std::fs::remove_dir_all(place.path(name)).unwrap();
         }
     }
+}
+
+#[test]
+fn each_acl_that_a_directory_loses_is_named_and_many_are_counted() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    let (mut before, mut volume) = (Volume::new(), Volume::new());
+    volume.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    for number in 0..30 {
+        let directory = format!("/{number}/");
+        before.directory(&directory).record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+        volume.directory(&directory);
+    }
+    place.job().run(&before).assert_quiet();
+    let finished = place.job().run(&volume);
+    let told = finished.told();
+    let named =
+        format!("Removed the default ACL of directory \"{}/\", of which the backup has none\n", place.text("24"));
+    assert_eq!(told.len(), 26, "{told:?}");
+    assert_eq!(told[24], (MessageType::Warning, named.as_str()));
+    assert_eq!(told[25], (MessageType::Warning, "Removed 30 ACLs of directories of which the backup has none\n"));
 }
 
 #[test]
