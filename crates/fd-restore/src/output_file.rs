@@ -188,7 +188,7 @@ impl OutputFile {
         usual: &mut UsualOwner,
         behind: Option<MetadataKind>,
     ) -> Result<FinishedFile, Self> {
-        if self.write(data).is_err() {
+        if self.write(data).is_err() || self.flush().is_err() {
             let _length = self.file.set_len(0);
             let _start = self.file.rewind();
             return Err(Self { address: 0, written: 0, writes: 0, end: Some(0), ..self });
@@ -198,8 +198,18 @@ impl OutputFile {
         Ok(FinishedFile { file, length: i64::try_from(self.written).ok(), identity: self.identity, failures })
     }
 
-    /// Closes it. An error means that data may not have come to the storage: over a network it is
-    /// often written only now.
+    /// Has a file system that writes data only when a file is closed, as one over a network, write
+    /// it now: while the file is private, and its times don't say that it is whole. An error means
+    /// that data may not have come to the storage.
+    pub(crate) fn flush(&self) -> Result<(), Errno> {
+        // It happens with each descriptor that is closed, and costs a local file system nothing.
+        if self.writes == 0 || self.patience.is_some() {
+            return Ok(());
+        }
+        close(self.file.try_clone().map_err(|error| errno_of(&error))?)
+    }
+
+    /// Closes it. An error is that of [`OutputFile::flush`].
     pub(crate) fn close(self) -> Result<(), Errno> {
         close(self.file)
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -238,6 +239,47 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     assert_eq!(scene.problems(&good, &[])?, Vec::<String>::new());
     assert_eq!(scene.saved(&good)?.len(), scene.files.len() + DIRECTORIES + 1);
+    Ok(())
+}
+
+/// Over a network the last error of a file often comes only when it is closed.
+#[test]
+fn a_file_that_could_not_be_closed_is_replaced_by_the_next_restore() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon does not look whether a file could be closed");
+    }
+    let mut scene = Scene::start("storage-close")?;
+    let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
+    // With late answers files are made at the same time.
+    for delay in [0, 2] {
+        let name = format!("restored-{delay}");
+        let to = scene.mount.join(&name);
+        let restore = |scene: &Scene, replace| {
+            scene.bed.restore(&Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace })
+        };
+        scene.storage.order("fault error-flush:delta-2")?;
+        scene.storage.order(&format!("delay {delay}"))?;
+        let broken = restore(&scene, "always")?;
+        scene.storage.order("clear")?;
+        scene.storage.order("delay 0")?;
+        assert_eq!(broken.log.matches("could not close").count(), DIRECTORIES, "{}", broken.log);
+        let below = scene.tree.join(&name).join(scene.mount.strip_prefix("/").unwrap());
+        for directory in 0..DIRECTORIES {
+            let found = fs::metadata(below.join(format!("d{directory}/delta-2"))).unwrap();
+            assert_eq!(found.mode(), 0o101_600, "d{directory}, {delay} ms");
+            assert_eq!(fs::metadata(below.join(format!("d{directory}/delta-1"))).unwrap().mode(), 0o100_644);
+        }
+        let next = restore(&scene, "never")?;
+        for (path, content) in &scene.files {
+            let found = below.join(path.strip_prefix(&scene.mount).unwrap());
+            assert_eq!(&fs::read(&found).unwrap(), content, "{}: {}", found.display(), next.log);
+            assert_eq!(fs::metadata(&found).unwrap().mode(), 0o100_644, "{}: {}", found.display(), next.log);
+        }
+        fs::remove_dir_all(scene.tree.join(&name)).unwrap();
+    }
     Ok(())
 }
 

@@ -22,6 +22,7 @@ impl Round<'_> {
     pub(super) fn close(&mut self) {
         self.end_data();
         self.keep_waiting();
+        self.flush();
         let Some(mut current) = self.current.take() else { return };
         if let Some(open) = current.made.end_data() {
             self.close_open(&mut current, open);
@@ -42,6 +43,17 @@ impl Round<'_> {
             && matches!(current.made, Made::Existing(_))
         {
             current.made = Made::Object;
+        }
+    }
+
+    /// Has the data of the current file written to the storage, while it counts as unfinished.
+    fn flush(&mut self) {
+        let Some((item, Open { to: Taker::File(file), .. })) = self.current.as_mut().and_then(Current::open) else {
+            return;
+        };
+        if let Err(errno) = file.flush() {
+            self.report.now(MessageType::Error, &texts::close_failed(&item.output, errno));
+            self.give_up();
         }
     }
 
