@@ -726,6 +726,17 @@ pub(crate) fn kept_without_first_name(path: &[u8], first: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// The file system takes the name for that of another file, which this job has restored.
+pub(crate) fn name_taken(path: &[u8], other: &[u8]) -> Vec<u8> {
+    join(&[
+        b"File ",
+        path,
+        b" not restored: this file system takes its name for ",
+        other,
+        b", which this job has restored there and which is kept.",
+    ])
+}
+
 /// A record would change a file whose data is not whole.
 pub(crate) fn belongs_to_unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: what it belongs to is not complete."])

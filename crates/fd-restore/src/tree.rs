@@ -4,6 +4,7 @@
 //! Not here: what is created in the directories (`file`), and messages.
 
 mod directories;
+mod folded;
 mod memory;
 mod output_path;
 mod step;

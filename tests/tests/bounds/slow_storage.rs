@@ -283,6 +283,45 @@ fn a_file_that_could_not_be_closed_is_replaced_by_the_next_restore() -> Result<(
     Ok(())
 }
 
+/// As on vfat or SMB: there is room for one of the two.
+#[test]
+fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon replaces the first one, silently");
+    }
+    let mut scene = Scene::start("storage-folds")?;
+    let names = ["Makefile", "makefile"];
+    for name in names {
+        fs::write(scene.tree.join("d1").join(name), name).unwrap();
+    }
+    let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
+    // With late answers files are made at the same time.
+    for delay in [0, 2] {
+        scene.storage.order("fault fold:")?;
+        scene.storage.order(&format!("delay {delay}"))?;
+        let to = scene.mount.join(format!("restored-{delay}"));
+        let job =
+            scene.bed.restore(&Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" })?;
+        scene.storage.order("clear")?;
+        scene.storage.order("delay 0")?;
+        let below = scene.tree.join(format!("restored-{delay}")).join(scene.mount.strip_prefix("/").unwrap());
+        let there: Vec<&str> = names.into_iter().filter(|name| below.join("d1").join(name).exists()).collect();
+        let [kept] = there[..] else { panic!("{there:?}: {}", job.log) };
+        assert_eq!(fs::read_to_string(below.join("d1").join(kept)).unwrap(), kept);
+        let lost = names.into_iter().find(|name| *name != kept).unwrap();
+        let told = format!("/d1/{lost} not restored: this file system takes its name for {kept}, which");
+        assert!(job.log.contains(&told), "{}", job.log);
+        for (path, content) in &scene.files {
+            let found = below.join(path.strip_prefix(&scene.mount).unwrap());
+            assert_eq!(&fs::read(&found).unwrap(), content, "{}: {}", found.display(), job.log);
+        }
+    }
+    Ok(())
+}
+
 /// The names of the attributes that are on the volume for a file.
 fn attributes_of(bed: &Bed, job: &JobResult, file: &str) -> Result<Vec<&'static str>> {
     let files = saved(bed.records(&job.row, "test")?)?;

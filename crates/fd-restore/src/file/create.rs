@@ -198,6 +198,9 @@ impl Creator<'_, '_> {
                 return self.refuse(&texts::kept_without_first_name(&item.output, &item.link.text));
             }
         }
+        if let Some(other) = existing.and_then(|there| self.directories.other_name(name, &there)) {
+            return self.refuse(&texts::name_taken(&item.output, &other));
+        }
         let here = self.directories.for_change();
         let removed = here.and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
         match removed {

@@ -4,12 +4,13 @@ use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
-use fd_metadata::Target;
+use fd_metadata::{Target, pin};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::sys::time::TimeSpec;
 
+use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
 use super::output_path::{Base, OutputPath, common_length, components};
 use crate::output_file::Identity;
@@ -452,10 +453,16 @@ impl Directories {
 
     /// Whether an object that is held existed before the job began.
     pub(crate) fn is_old(&self, held: &File) -> Result<bool, Errno> {
-        let born = held.metadata().ok().and_then(|found| found.created().ok());
-        let born = born.and_then(|born| born.duration_since(SystemTime::UNIX_EPOCH).ok());
-        let born = born.and_then(|born| Some((i64::try_from(born.as_secs()).ok()?, i64::from(born.subsec_nanos()))));
-        Ok(self.rule.precedes(&fstat(held)?, born))
+        Ok(self.rule.precedes(&fstat(held)?, birth(held)))
+    }
+
+    /// The name of what was found under `name` in the current directory, if it has another one,
+    /// which the file system takes for the same, and was made since the job began.
+    pub(crate) fn other_name(&self, name: &[u8], found: &FileStat) -> Option<Vec<u8>> {
+        let here = self.handle()?;
+        let object = File::from(pin(here, name).ok()?);
+        let is_new = self.rule.is_of_its_time(found, birth(&object));
+        if is_new { real_name(here, name, found) } else { None }
     }
 
     /// Whether this job made the directory.
@@ -525,6 +532,13 @@ impl Directories {
         }
         Ok(handle)
     }
+}
+
+/// When an object that is held was made, in seconds and nanoseconds since 1970, where that is
+/// recorded.
+fn birth(held: &File) -> Option<(i64, i64)> {
+    let born = held.metadata().ok()?.created().ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    Some((i64::try_from(born.as_secs()).ok()?, i64::from(born.subsec_nanos())))
 }
 
 /// Goes to the directory of the first `end` bytes of `path`, called `name` in its parent `from`,

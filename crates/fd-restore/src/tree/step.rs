@@ -92,6 +92,12 @@ impl LinkRule {
         (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
     }
 
+    /// Whether an object was made since the job began. Where its time of birth is recorded that alone
+    /// decides: some file systems show what was set for the time of the last change of the status.
+    pub(super) fn is_of_its_time(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
+        born.unwrap_or((stat.st_ctime, stat.st_ctime_nsec)) >= self.since
+    }
+
     /// Takes the status of an object that the job has made into account. On a server whose clock is
     /// behind it looks older than the job, and so would those that are made later.
     pub(crate) fn learn(&mut self, made: &FileStat) {

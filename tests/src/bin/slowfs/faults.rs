@@ -23,6 +23,7 @@ pub(crate) enum Verb {
     Stop,
     Short,
     Change,
+    Fold,
 }
 
 #[derive(Debug)]
@@ -86,6 +87,7 @@ impl Faults {
                     "stop" => Verb::Stop,
                     "short" => Verb::Short,
                     "change" => Verb::Change,
+                    "fold" => Verb::Fold,
                     _ => return Err(wrong()),
                 };
                 let rule = Rule { verb, operation: operation.map(str::to_owned), word: word.as_bytes().to_vec() };

@@ -20,6 +20,7 @@
 //! - `short` ends reads in the middle of the file, whose size stays what it was; a write takes half
 //!   of what it gets.
 //! - `change` gives other bytes at each read.
+//! - `fold` takes a name that is not there for one that differs in small and capital letters.
 //!
 //! `stop-after:N` stops after so many operations; `partial:N` answers reads with at most N bytes.
 //!

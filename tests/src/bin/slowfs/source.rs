@@ -21,7 +21,7 @@ use nix::libc;
 use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 
-use crate::faults::Faults;
+use crate::faults::{Asked, Faults, Verb};
 
 /// The kernel's number for the folder.
 const ROOT: u64 = INodeNo::ROOT.0;
@@ -114,11 +114,24 @@ impl Source {
 
     /// The path of a name in a directory.
     pub(crate) fn child(&self, parent: INodeNo, name: &OsStr) -> io::Result<PathBuf> {
-        Ok(self.path(parent)?.join(name))
+        let directory = self.path(parent)?;
+        let path = directory.join(name);
+        let folds = self.faults.has(Verb::Fold, Asked { operation: "lookup", name });
+        if folds && fs::symlink_metadata(&path).is_err() {
+            for entry in fs::read_dir(&directory)? {
+                let other = entry?.file_name();
+                if other.eq_ignore_ascii_case(name) {
+                    return Ok(directory.join(other));
+                }
+            }
+        }
+        Ok(path)
     }
 
     pub(crate) fn lookup(&self, parent: INodeNo, name: &OsStr) -> io::Result<FileAttr> {
-        let status = fs::symlink_metadata(self.child(parent, name)?)?;
+        let path = self.child(parent, name)?;
+        let name = path.file_name().unwrap_or(name);
+        let status = fs::symlink_metadata(&path)?;
         if status.dev() != self.device {
             // Its numbers could be those of other files.
             return Err(error(libc::EXDEV));
