@@ -495,3 +495,55 @@ fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
     assert_eq!(done.text(), "1\n1\n0\n");
     Ok(())
 }
+
+/// What systemd says of the unit counts, whatever slice it is in and whichever of its two names the
+/// folder of the program has. A unit of another program is left alone.
+#[test]
+fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
+    }
+    for place in ["/usr/sbin", "/usr/bin"] {
+        let session =
+            told_after_an_upgrade(place, "'session 127.0.0.1'", "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)")?;
+        assert!(session.contains("a job is running"), "{place}: {session}");
+        assert!(session.contains("--unit=ferrofd-restart") && !session.contains("restart bacula-fd"), "{session}");
+        let idle = told_after_an_upgrade(place, "bacula-fd", "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)")?;
+        assert_eq!(idle, "try-restart bacula-fd.service\n", "{place}");
+        let other = told_after_an_upgrade(place, "'session 127.0.0.1'", "/other.slice/bacula-fd.service")?;
+        assert!(other.contains("is not /usr/sbin/bacula-fd") && !other.contains("restart"), "{place}: {other}");
+    }
+    Ok(())
+}
+
+/// What `restart-when-idle` prints, and orders of systemd, where a program in `place` runs under a
+/// name, and systemd says of the active unit that its control group is `group`.
+fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String> {
+    let folder = bed::Folder::new("upgrade")?;
+    let (there, played, _) = (folder.make("there")?, folder.make("played")?, folder.make("none")?);
+    fs::copy("/bin/sleep", there.join("bacula-fd")).unwrap();
+    let systemctl = "#!/bin/sh\ncase $* in\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
+                     *) echo \"$@\" ;;\nesac\n";
+    for (program, text) in [("systemctl", systemctl), ("systemd-run", "#!/bin/sh\necho \"$@\"\n")] {
+        fs::write(played.join(program), text).unwrap();
+        fs::set_permissions(played.join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
+    // The kernel names a thread after the link by which its program was started.
+    // The programs of the host stay where their scripts look for their interpreters.
+    let script = format!(
+        "mkdir '{top}/usr' && mount --rbind /usr '{top}/usr' || exit 9\n\
+         export PATH='{top}/played:{top}/usr/bin:{top}/usr/sbin' GROUP={group}\n\
+         for program in sh perl; do ln -s '{top}'/usr/bin/$program '{top}'/there/ || exit 9; done\n\
+         [ {name} = bacula-fd ] || ln -s bacula-fd '{top}'/there/{name} || exit 9\n\
+         mount --bind '{top}/none' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
+         mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
+         {place}/{name} 1000 & daemon=$!\n\
+         while ! readlink /proc/$daemon/exe | grep -qx {place}/bacula-fd; do :; done\n\
+         sh '{restart}' 2>&1\n\
+         kill $daemon\n",
+        top = folder.path().display(),
+        restart = restart.display(),
+    );
+    Ok(run(&argv(["unshare", "--mount", "sh", "-c", &script]), b"")?.text())
+}
