@@ -318,6 +318,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
                  /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
                  test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
                  /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
+        a_failed_upgrade_changes_nothing(&host)?;
         apt(&host, "purge ferrofd ferrofd-s3")?;
         let left = host.sh("find /etc /var /usr /run -xdev \\( -name '*bacula*' -o -name '*ferrofd*' \\) \
                             -not -path '/var/cache/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*'")?;
@@ -329,5 +330,17 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         format!("passwords: {passwords:?}")
     })?;
     step("a host that never had Bacula: installed with s3, run by its own init script, purged without a trace");
+    Ok(())
+}
+
+/// A package that can't be unpacked: the init script that was taken away for it is there again, and
+/// what did not run does not run.
+fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
+    host.sh("dpkg-deb -R /ferrofd.deb /broken && sed -i 's/^Version: .*/Version: 100/' /broken/DEBIAN/control && \
+             printf '#!/bin/sh\nexit 1\n' >/broken/DEBIAN/preinst && dpkg-deb -b /broken /broken.deb")?;
+    let (done, told) = host.attempt("dpkg -i /broken.deb")?;
+    must(!done, || format!("a broken package was installed:\n{told}"))?;
+    host.sh("test -x /etc/init.d/bacula-fd && dpkg -s ferrofd | grep -qx 'Status: install ok installed' && \
+             ls /etc/rc2.d/S??bacula-fd && ! /etc/init.d/bacula-fd status && rm -r /broken /broken.deb")?;
     Ok(())
 }
