@@ -10,6 +10,8 @@ pub(crate) struct Btrfs {
     // Removed after the unmounting.
     folder: Folder,
     top: PathBuf,
+    /// Where subvolumes are mounted by themselves.
+    others: Vec<PathBuf>,
 }
 
 impl Btrfs {
@@ -43,7 +45,7 @@ impl Btrfs {
         fs::remove_file(&image).unwrap();
         let mounted = made??;
         assert!(mounted.status.success(), "{}", mounted.text());
-        Ok(Ok(Self { folder, top }))
+        Ok(Ok(Self { folder, top, others: Vec::new() }))
     }
 
     /// Its top directory.
@@ -63,6 +65,16 @@ impl Btrfs {
         path
     }
 
+    /// Mounts a subvolume by itself, beside the top directory.
+    pub(crate) fn mount(&mut self, name: &str) -> Result<PathBuf> {
+        let at = self.folder.make(&format!("mounted-{name}"))?;
+        let device = must(&["findmnt", "-n", "-o", "SOURCE", &self.top.to_string_lossy()]);
+        let option = format!("subvol={name}");
+        must(&["mount", "-o", &option, device.trim(), &at.to_string_lossy()]);
+        self.others.push(at.clone());
+        Ok(at)
+    }
+
     /// The subvolumes that are snapshots.
     pub(crate) fn snapshots(&self) -> Vec<String> {
         let listed = must(&["btrfs", "subvolume", "list", "-s", &self.top.to_string_lossy()]);
@@ -72,10 +84,12 @@ impl Btrfs {
 
 impl Drop for Btrfs {
     fn drop(&mut self) {
-        let top = self.top.to_string_lossy().into_owned();
-        if run(&argv(["umount", &top]), b"").is_ok_and(|done| !done.status.success()) {
-            // A process of the test that failed may still be in it.
-            let _ = run(&argv(["umount", "--lazy", &top]), b"");
+        for point in self.others.iter().chain([&self.top]) {
+            let point = point.to_string_lossy().into_owned();
+            if run(&argv(["umount", &point]), b"").is_ok_and(|done| !done.status.success()) {
+                // A process of the test that failed may still be in it.
+                let _ = run(&argv(["umount", "--lazy", &point]), b"");
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ mod btrfs;
 mod helper;
 mod postgresql;
 mod sqlite;
+mod subvolumes;
 
 use std::path::{Path, PathBuf};
 

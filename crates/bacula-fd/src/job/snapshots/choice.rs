@@ -19,6 +19,8 @@ pub(super) struct Region {
     pub(super) real: Vec<u8>,
     /// Its mount.
     pub(super) mount: usize,
+    /// Of a name: its inode number before the snapshots were made.
+    pub(super) inode: Option<u64>,
     /// For a mount below a name: the region around it.
     pub(super) around: Option<usize>,
     /// For such a mount: the FileSet has it as a name, too.
@@ -36,12 +38,23 @@ pub(super) struct Top<'f> {
     pub(super) real: Vec<u8>,
     /// `st_dev`.
     pub(super) device_number: u64,
+    /// `st_ino`.
+    pub(super) inode: u64,
     /// Whether something can be below it.
     pub(super) is_directory: bool,
 }
 
-/// Where a file system's snapshot is mounted.
-pub(super) type Mounted = BTreeMap<u64, Vec<u8>>;
+/// The snapshots by the device numbers of their file systems.
+pub(super) type Mounted = BTreeMap<u64, MountedSnapshot>;
+
+/// A snapshot that can be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct MountedSnapshot {
+    /// Where it is mounted.
+    pub(super) point: Vec<u8>,
+    /// Whether what is in it has the inode numbers that it has in the file system.
+    pub(super) keeps_inodes: bool,
+}
 
 /// The regions of a FileSet: its names, each followed by the mounts below it that a walk over the
 /// file systems would enter. `is_marked` says whether a directory has the file of
@@ -63,7 +76,8 @@ pub(super) fn regions(
         let Some(mount) = mount_of(table, holding, top) else { continue };
         let own = regions.len();
         let (name, path, real) = (top.name.to_vec(), top.name.to_vec(), top.real.clone());
-        regions.push(Region { name, path, real, mount, around: None, is_listed: false });
+        let inode = Some(top.inode);
+        regions.push(Region { name, path, real, mount, inode, around: None, is_listed: false });
         if !top.is_directory {
             continue;
         }
@@ -87,7 +101,8 @@ pub(super) fn regions(
             if is_walked(fileset, top.include, &path, without_slashes(top.name).len(), crosses, is_marked) {
                 let is_listed = listed.contains(path.as_slice());
                 let (name, real) = (top.name.to_vec(), below.point.clone());
-                regions.push(Region { name, path, real, mount: at, around: Some(around), is_listed });
+                let (inode, around) = (None, Some(around));
+                regions.push(Region { name, path, real, mount: at, inode, around, is_listed });
             }
         }
     }
@@ -145,12 +160,14 @@ fn is_walked(
     true
 }
 
-/// What the walk has to know. `without_place` is told each name that its file system's snapshot
+/// What the walk has to know. `is_shown` says whether a region is at this path of its snapshot, as
+/// its inode numbers show. `without_place` is told each name that its file system's snapshot
 /// doesn't show, and that is read as it is now.
 pub(super) fn readings(
     regions: &[Region],
     table: &MountTable,
     mounted: &Mounted,
+    is_shown: &dyn Fn(&Region, &[u8]) -> bool,
     mut without_place: impl FnMut(&[u8], &Mount),
 ) -> Snapshots {
     let mut snapshots = Snapshots::default();
@@ -160,11 +177,12 @@ pub(super) fn readings(
         let found = table.get(region.mount).and_then(|mount| {
             let snapshot = mounted.get(&mount.device_number)?;
             let main = table.get(table.main(mount.device_number)?)?;
-            let path = place(region, mount, main, snapshot);
+            let path = place(region, mount, main, &snapshot.point);
+            let path = path.filter(|path| !snapshot.keeps_inodes || is_shown(region, path));
             if path.is_none() {
                 without_place(&region.path, main);
             }
-            Some((snapshot, path?))
+            Some((&snapshot.point, path?))
         });
         let around = region.around.and_then(|at| is_snapshot.get(at)).copied();
         // A walk over the snapshot around it finds an empty directory there; one over the file
@@ -195,7 +213,7 @@ pub(super) fn hide(snapshots: &mut Snapshots, directories: &[Vec<u8>], table: &M
         snapshots.hide(directory);
         for (number, snapshot) in mounted {
             let main = table.main(*number).and_then(|at| table.get(at));
-            let inside = main.and_then(|main| path_in_snapshot(directory, &main.point, snapshot));
+            let inside = main.and_then(|main| path_in_snapshot(directory, &main.point, &snapshot.point));
             if let Some(inside) = inside {
                 snapshots.hide(&inside);
             }

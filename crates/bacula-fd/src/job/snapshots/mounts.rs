@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 
+use fd_walk::path_in_snapshot;
+
 /// Bytes of the longest table of mounts that is read.
 const MOST_BYTES: u64 = 16 << 20;
 
@@ -61,6 +63,11 @@ impl Mount {
         let in_kernel = |part: &[u8]| self.point.starts_with(part);
         SKIPPED_TYPES.iter().any(is_type) || in_kernel(b"/proc/") || in_kernel(b"/sys/")
     }
+
+    /// Whether other file systems can be in it that are no entries of the table of mounts.
+    pub(crate) fn has_subvolumes(&self) -> bool {
+        WITH_SUBVOLUMES.iter().any(|name| self.fs_type == name.as_bytes())
+    }
 }
 
 /// The mounts of this process, in the kernel's order.
@@ -77,7 +84,7 @@ pub(crate) fn read() -> io::Result<Vec<Mount>> {
     // Another mount point may be dead (a server that is gone): only those are looked at that have
     // to be.
     for mount in &mut mounts {
-        if WITH_SUBVOLUMES.iter().any(|name| mount.fs_type == name.as_bytes()) {
+        if mount.has_subvolumes() {
             let path = std::ffi::OsStr::from_bytes(&mount.point);
             mount.device_number = nix::sys::stat::lstat(path).map_or(0, |found| found.st_dev);
         }
@@ -171,6 +178,14 @@ impl MountTable {
         true
     }
 
+    /// What would be the root of a subvolume at this path: its path in the file system around it,
+    /// as in the table of mounts. It may be mounted by itself as well.
+    pub(crate) fn root_at(&self, path: &[u8]) -> Vec<u8> {
+        let around = self.holding(path).and_then(|at| self.get(at)).filter(|mount| mount.has_subvolumes());
+        let inside = around.and_then(|mount| path_in_snapshot(path, &mount.point, &mount.root));
+        inside.unwrap_or_else(|| b"/".to_vec())
+    }
+
     /// Whether there is room for one more.
     pub(crate) const fn holds_less_than(&self, most: usize) -> bool {
         self.mounts.len() < most
@@ -251,6 +266,19 @@ mod tests {
         assert_eq!((table.around(3), table.around(2), table.around(0)), (Some(2), Some(0), None));
         assert_eq!((table.main(254 << 8), table.main(77)), (Some(0), None));
         assert_eq!(table.devices().count(), 4);
+    }
+
+    #[test]
+    fn a_subvolume_has_its_path_in_the_file_system_around_it_as_its_root() {
+        let table = MountTable::new(parse(
+            b"22 1 254:0 / / rw - ext4 /dev/vda rw\n\
+              23 22 0:40 / /pool rw - btrfs /dev/vdb rw\n\
+              24 22 0:41 /@home /home rw - btrfs /dev/vdb rw\n",
+        ));
+        let at = |path: &str| String::from_utf8(table.root_at(path.as_bytes())).unwrap();
+        assert_eq!((at("/pool/@home").as_str(), at("/home/a/b").as_str()), ("/@home", "/@home/a/b"));
+        // Another helper may name what is a file system of its own.
+        assert_eq!(at("/srv/x"), "/");
     }
 
     #[test]

@@ -29,8 +29,8 @@ pub(crate) fn table(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> io::R
         let Ok(printed) = helper.run(Action::Subvolumes, &about(&mount, name), wanted) else { continue };
         for found in output::subvolumes(&printed) {
             let device = if found.device.is_empty() { mount.device.clone() } else { found.device };
-            let root = b"/".to_vec();
             let (device_number, point, fs_type) = (found.device_number, found.mount_point, found.fs_type);
+            let root = table.root_at(&point);
             let subvolume = Mount { device_number, point, root, device, fs_type };
             let is_new = table.holds_less_than(MOST_KNOWN) && table.push(subvolume.clone());
             if is_new && asked_for < MOST_ASKED && !subvolume.is_skipped() {

@@ -15,7 +15,7 @@ use fd_walk::{Snapshots, real_path, split_path};
 
 use crate::job::outbox::Outbox;
 use crate::job::own_thread::ask_storage;
-use crate::job::snapshots::choice::{self, Mounted, Region, Top};
+use crate::job::snapshots::choice::{self, Mounted, MountedSnapshot, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::mounts::MountTable;
 use crate::job::snapshots::remove::{Removed, remove};
@@ -24,6 +24,9 @@ use crate::shared::daemon::Daemon;
 use crate::shared::job::Job;
 use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
 use crate::texts;
+
+/// Kinds of snapshots that are no copies: what is in them has its inode numbers.
+const WITH_INODES: [&[u8]; 3] = [b"btrfs", b"lvm", b"zfs"];
 
 /// What a backup with snapshots needs to know.
 #[derive(Clone, Debug)]
@@ -87,14 +90,9 @@ impl<'j> Session<'j> {
             }
         };
         let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
-        let looked_up = ask_storage(job, &wanted, move || {
+        let (regions, table) = session.ask_storage(&wanted, move || {
             let regions = choice::regions(&fileset, &tops(&fileset, &cancel), &table, &is_marked);
             (regions, table)
-        });
-        let (regions, table) = looked_up.map_err(|nothing| {
-            let (kind, text) = nothing.message();
-            outbox.message(kind, text);
-            Over
         })?;
         let devices = session.supported(&regions, &table, &wanted);
         if job.cancel.is_cancelled() {
@@ -113,12 +111,31 @@ impl<'j> Session<'j> {
         if job.cancel.is_cancelled() {
             return Err(Over);
         }
-        let mut snapshots = choice::readings(&regions, &table, &mounted, |name, mount| {
-            outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
-        });
-        choice::hide(&mut snapshots, &directories, &table, &mounted);
+        let (snapshots, not_shown) = session.ask_storage(&wanted, move || {
+            let mut not_shown = Vec::new();
+            let mut snapshots = choice::readings(&regions, &table, &mounted, &is_shown, |name, mount| {
+                not_shown.push(texts::not_in_snapshot(name, &mount.point));
+            });
+            choice::hide(&mut snapshots, &directories, &table, &mounted);
+            (snapshots, not_shown)
+        })?;
+        for text in not_shown {
+            outbox.message(MessageType::Error, &text);
+        }
         *reads = Arc::new(snapshots);
         Ok(session)
+    }
+
+    fn ask_storage<T: Send + 'static>(
+        &self,
+        wanted: IsWanted<'_>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Over> {
+        ask_storage(self.job, wanted, work).map_err(|nothing| {
+            let (kind, text) = nothing.message();
+            self.outbox.message(kind, text);
+            Over
+        })
     }
 
     /// The file systems that can have a snapshot, ascending.
@@ -221,7 +238,9 @@ impl<'j> Session<'j> {
                     if !answer.snap_directory.is_empty() {
                         directories.push(plain_path(&answer.snap_directory));
                     }
-                    mounted.insert(made.device_number, answer.snap_mount_point.clone());
+                    let keeps_inodes = WITH_INODES.contains(&made.about.kind.as_slice());
+                    let shown = MountedSnapshot { point: answer.snap_mount_point.clone(), keeps_inodes };
+                    mounted.insert(made.device_number, shown);
                     made.about.snap_mount_point = answer.snap_mount_point;
                     made.about.snap_directory = without_slashes(&answer.snap_directory).to_vec();
                     self.journal.note(made.number, &made.about);
@@ -288,9 +307,17 @@ fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
             real_path(name)
         };
         let is_directory = kind == nix::libc::S_IFDIR;
-        Some(Top { include, name, real, device_number: found.st_dev, is_directory })
+        Some(Top { include, name, real, device_number: found.st_dev, inode: found.st_ino, is_directory })
     };
     names.filter_map(top).collect()
+}
+
+/// Whether a region is at this path of its snapshot. It may have been exchanged before the snapshot
+/// was made, or after it.
+fn is_shown(region: &Region, path: &[u8]) -> bool {
+    let inode = |path: &[u8]| nix::sys::stat::lstat(OsStr::from_bytes(path)).ok().map(|found| found.st_ino);
+    let there = inode(path);
+    there == inode(&region.real) || there.is_some() && there == region.inode
 }
 
 /// Whether a directory has the file of `ExcludeDirContaining`.

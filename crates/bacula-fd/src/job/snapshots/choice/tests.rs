@@ -56,14 +56,21 @@ fn read(
             let real = of(name);
             let real = if real.is_empty() { b"/".to_vec() } else { real };
             let device_number = table.get(table.holding(&real).unwrap()).unwrap().device_number;
-            tops.push(Top { include, name, real, device_number, is_directory: true });
+            tops.push(Top { include, name, real, device_number, inode: 7, is_directory: true });
         }
     }
     let regions = regions(&fileset, &tops, table, &|directory, _| directory.ends_with(b"marked"));
-    let mounted = mounted.iter().map(|(number, path)| (*number, path.as_bytes().to_vec())).collect();
+    let mounted = mounted.iter().map(|(number, path)| (*number, snapshot(path))).collect();
     let mut lost = Vec::new();
-    let snapshots = readings(&regions, table, &mounted, |name, _| lost.push(String::from_utf8(name.to_vec()).unwrap()));
+    let is_shown = |_: &Region, path: &[u8]| !path.ends_with(b"other");
+    let tell = |name: &[u8], _: &Mount| lost.push(String::from_utf8(name.to_vec()).unwrap());
+    let snapshots = readings(&regions, table, &mounted, &is_shown, tell);
     (lost, snapshots)
+}
+
+/// One of ours, unless it is a copy.
+fn snapshot(path: &str) -> MountedSnapshot {
+    MountedSnapshot { point: path.as_bytes().to_vec(), keeps_inodes: !path.contains("copy") }
 }
 
 /// Names are read in a snapshot at a path of it: `(name, real, snapshot, below)`.
@@ -151,10 +158,35 @@ fn a_part_that_the_snapshot_does_not_show_is_told() {
 }
 
 #[test]
+fn a_subvolume_that_is_mounted_by_itself_is_read_at_the_top_of_its_snapshot() {
+    let mut table = table(&["1 / /", "2 /pool /", "3 /home /@home"]);
+    let root = b"/@home".to_vec();
+    assert!(table.push(Mount { device_number: 3, point: b"/pool/@home".to_vec(), root, ..Mount::default() }));
+    let mounted = [(2, "/p"), (3, "/s")];
+    let (lost, found) = read(&["I", "O f", "N", "F /home", "F /pool"], &table, &mounted, &[]);
+    assert!(lost.is_empty());
+    let places = [["/home", "/home", "/s", ""], ["/pool", "/pool", "/p", ""], ["/pool/@home", "/pool/@home", "/s", ""]];
+    assert_eq!(found, expected(&places, &[("/pool", &["/pool/@home"])], &[]));
+    assert_eq!(table.main(3), Some(2), "the helper knows it by its own mount");
+}
+
+#[test]
+fn a_place_that_has_another_inode_in_the_snapshot_is_told_and_read_as_it_is_now() {
+    let table = table(&["1 / /", "2 /data /"]);
+    let names = ["I", "F /data/d", "F /data/other"];
+    let own = ["/data/d", "/data/d", "/snap", "d"];
+    let (lost, found) = read(&names, &table, &[(2, "/snap")], &[]);
+    assert_eq!((lost, found), (vec!["/data/other".to_owned()], expected(&[own], &[], &[])));
+    // What another helper has copied has other inodes.
+    let (lost, _) = read(&names, &table, &[(2, "/copy")], &[]);
+    assert!(lost.is_empty());
+}
+
+#[test]
 fn directories_of_snapshots_are_hidden_as_named_and_as_read() {
     let table = table(&["1 / /", "2 /data /"]);
     let mut snapshots = Snapshots::default();
-    let mounted = [(2, b"/snap".to_vec())].into_iter().collect();
+    let mounted = [(2, snapshot("/snap"))].into_iter().collect();
     hide(&mut snapshots, &[b"/data/.snapshots".to_vec()], &table, &mounted);
     assert_eq!(snapshots, expected(&[], &[], &["/data/.snapshots", "/snap/.snapshots"]));
 }
@@ -168,7 +200,8 @@ fn file_systems_are_asked_for_in_the_order_of_names_and_mounts() {
         .iter()
         .map(|name| {
             let device_number = table.get(table.holding(name).unwrap()).unwrap().device_number;
-            Top { include: &fileset.includes()[0], name, real: name.clone(), device_number, is_directory: true }
+            let (include, real) = (&fileset.includes()[0], name.clone());
+            Top { include, name, real, device_number, inode: 7, is_directory: true }
         })
         .collect();
     assert_eq!(devices(&regions(&fileset, &tops, &table, &|_, _| false), &table), [5, 7, 6, 9]);
