@@ -53,7 +53,8 @@ fn rows() -> Vec<Row> {
             "Listed",
             BOTH,
             &["Create Snapshot for /bed/data/sub", "/bed/data/sub/in sub", "/bed/data/other/in other"],
-        ),
+        )
+        .differs("empty directory below its mount point", &["only of stock: /bed/data/sub/ "]),
         row("outside", "Outside", "", &["vss no"]),
         row("refused", "Data", "support: echo 'status=0 error=\"no\"'; exit 1", &["vss no", "only now"]),
         row("unclear", "Data", "support: echo 'no such thing'; exit 0", &["vss no", "only now"]),
@@ -125,9 +126,11 @@ fn rows() -> Vec<Row> {
             &["subvolumes /bed/x y", "subvolumes /bed/z", "/q"],
         ),
         row("all", "All", BOTH, &["/bed/data/sub/in sub", "/bed/data/other/in other", "/bed/data/sub/deep/in deep"])
-            .differs("is saved twice", &["/bed/data/sub/deep"]),
-        row("excluded", "Excluded", BOTH, &["/bed/data/sub/in sub"])
-            .differs("excludes a mount point", &["/bed/data/other", "/bed/data/sub/deep"]),
+            .differs("is saved twice", &["/bed/data/sub/deep", "only of stock: /bed/data/sub/ "]),
+        row("excluded", "Excluded", BOTH, &["/bed/data/sub/in sub"]).differs(
+            "excludes a mount point",
+            &["/bed/data/other", "/bed/data/sub/deep", "only of stock: /bed/data/sub/ "],
+        ),
         row("twice", "Twice", TWO, &["/bed/twice/again/f 6"]).differs("mounted once more", &["/bed/twice/again"]),
         row("link", "Link", "", &["/bed/link/d/f 27"]),
         row("bound", "Bound", "", &["/bed/bound/f 27"]),

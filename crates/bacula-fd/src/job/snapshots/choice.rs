@@ -184,15 +184,17 @@ pub(super) fn readings(
             }
             Some((&snapshot.point, path?))
         });
-        let around = region.around.and_then(|at| is_snapshot.get(at)).copied();
-        // A walk over the snapshot around it finds an empty directory there; one over the file
-        // system around it would read the file system.
-        let hides = around == Some(false) && found.is_some();
-        if hides {
+        let around = match region.around {
+            Some(at) => is_snapshot.get(at).copied(),
+            None => is_mount_in_snapshot(region, table, mounted).then_some(true),
+        };
+        // It is walked by itself. A walk over the snapshot around it would save the empty directory
+        // there under its name; one over the file system around it would read the file system.
+        if around == Some(true) || around == Some(false) && found.is_some() {
             snapshots.hide(&region.path);
-        }
-        if (around == Some(true) || hides) && !region.is_listed {
-            below.push(region);
+            if region.around.is_some() && !region.is_listed {
+                below.push(region);
+            }
         }
         is_snapshot.push(found.is_some());
         if let Some((snapshot, path)) = found {
@@ -205,6 +207,13 @@ pub(super) fn readings(
         snapshots.add_sub_mount(&region.name, &region.path);
     }
     snapshots
+}
+
+/// Whether a name is the top of a mount, and the file system around it has a snapshot.
+fn is_mount_in_snapshot(name: &Region, table: &MountTable, mounted: &Mounted) -> bool {
+    let is_top = table.get(name.mount).is_some_and(|mount| mount.point == name.real);
+    let outer = table.around(name.mount).and_then(|at| table.get(at)).filter(|_| is_top);
+    outer.is_some_and(|outer| mounted.contains_key(&outer.device_number))
 }
 
 /// Leaves the directories of snapshots out, wherever they are read.

@@ -113,10 +113,28 @@ fn mounts_below_a_name_are_walked_after_it_if_the_walk_would_enter_them() {
     let below: [(&str, &[&str]); 1] = [("/d", &["/d/s/deep", "/d/s"])];
     assert_eq!(
         found,
-        expected(&[["/d", "/d", "/snap", ""], ["/d/s/deep", "/d/s/deep", "/deep", ""]], &below, &["/d/s/deep"])
+        expected(
+            &[["/d", "/d", "/snap", ""], ["/d/s/deep", "/d/s/deep", "/deep", ""]],
+            &below,
+            &["/d/s/deep", "/d/s", "/d/l"]
+        )
     );
     let (_, found) = read(&lines("O M"), &table, &mounted, &[]);
-    assert_eq!(found, expected(&[["/d", "/d", "/snap", ""]], &[], &[]), "one file system");
+    assert_eq!(found, expected(&[["/d", "/d", "/snap", ""]], &[], &["/d/l"]), "one file system");
+}
+
+/// Else the empty directory below a mount point is saved under its name, too.
+#[test]
+fn a_mount_that_is_walked_by_itself_is_hidden_in_the_snapshot_around_it() {
+    let table = table(&["1 / /", "2 /d /", "3 /d/s /", "4 /e /", "5 /e/s /"]);
+    let mounted = [(2, "/snap"), (3, "/s")];
+    let own = [["/d", "/d", "/snap", ""], ["/d/s", "/d/s", "/s", ""]];
+    let (_, found) = read(&["I", "O f", "N", "F /d"], &table, &mounted, &[]);
+    assert_eq!(found, expected(&own, &[("/d", &["/d/s"])], &["/d/s"]));
+    for options in ["O f", "O M"] {
+        let (_, found) = read(&["I", options, "N", "F /d", "F /d/s", "F /e", "F /e/s"], &table, &mounted, &[]);
+        assert_eq!(found, expected(&own, &[], &["/d/s"]), "{options}: what has no snapshot is read as without");
+    }
 }
 
 #[test]
@@ -130,7 +148,7 @@ fn a_directory_that_is_mounted_once_more_is_read_in_the_snapshot_too() {
         ["/data", "/data", "/snap", ""],
         ["/data/again", "/data/again", "/snap", "d/e"],
     ];
-    assert_eq!(found, expected(&places, &[("/data", &["/data/again"])], &[]));
+    assert_eq!(found, expected(&places, &[("/data", &["/data/again"])], &["/data/again"]));
 }
 
 #[test]
@@ -138,7 +156,7 @@ fn a_name_that_leads_over_a_link_is_read_in_the_snapshot() {
     let table = table(&["1 / /", "2 /data /", "3 /data/d/s /"]);
     let (_, found) = read(&["I", "O f", "N", "F /link/d"], &table, &[(2, "/snap"), (3, "/s")], &[("/link", "/data")]);
     let places = [["/link/d", "/data/d", "/snap", "d"], ["/link/d/s", "/data/d/s", "/s", ""]];
-    assert_eq!(found, expected(&places, &[("/link/d", &["/link/d/s"])], &[]));
+    assert_eq!(found, expected(&places, &[("/link/d", &["/link/d/s"])], &["/link/d/s"]));
 }
 
 #[test]
@@ -166,7 +184,7 @@ fn a_subvolume_that_is_mounted_by_itself_is_read_at_the_top_of_its_snapshot() {
     let (lost, found) = read(&["I", "O f", "N", "F /home", "F /pool"], &table, &mounted, &[]);
     assert!(lost.is_empty());
     let places = [["/home", "/home", "/s", ""], ["/pool", "/pool", "/p", ""], ["/pool/@home", "/pool/@home", "/s", ""]];
-    assert_eq!(found, expected(&places, &[("/pool", &["/pool/@home"])], &[]));
+    assert_eq!(found, expected(&places, &[("/pool", &["/pool/@home"])], &["/pool/@home"]));
     assert_eq!(table.main(3), Some(2), "the helper knows it by its own mount");
 }
 
