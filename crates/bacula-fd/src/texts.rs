@@ -700,6 +700,15 @@ pub(crate) fn snapshot_not_mounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
     [b"   Unable to mount snapshot ", mount_point, b" ERR=", why, b"\n"].concat()
 }
 
+/// There are more subvolumes than are asked for those below them.
+pub(crate) const TOO_MANY_SUBVOLUMES: &[u8] = b"there are too many subvolumes";
+
+/// It is not known which subvolumes are in a file system; it is read as it is now, with them.
+pub(crate) fn subvolumes_not_known(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    let why = [b"its subvolumes are not known, and it is read as it is now: ", why.trim_ascii_end()].concat();
+    snapshot_not_created(mount_point, &why)
+}
+
 /// A name of the FileSet has no place in the snapshot of its file system.
 pub(crate) fn not_in_snapshot(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
     let tail = b" is a place of its file system that its snapshot doesn't show. It is read as it is now\n";

@@ -100,6 +100,7 @@ fn snapshots_of_btrfs_are_made_used_and_removed() -> Result<()> {
         Err(reason) => return skip::test(reason),
     };
     of_the_top(&btrfs)?;
+    without_its_program(&btrfs)?;
     of_a_subvolume_with_an_odd_name(&btrfs)?;
     of_a_subvolume_of_another_user(&btrfs)?;
     only_its_own_is_deleted(&btrfs)
@@ -129,6 +130,16 @@ fn of_the_top(btrfs: &Btrfs) -> Result<()> {
     daemon.good("delete");
     assert!(!at.exists());
     assert!(daemon.error("delete").ends_with("there is no such snapshot"));
+    Ok(())
+}
+
+/// The job has to fail: read as they are, the files would be saved without a word of the package.
+fn without_its_program(btrfs: &Btrfs) -> Result<()> {
+    let mut daemon = Daemon::new(btrfs, btrfs.top())?;
+    fs::write(&daemon.configuration, "path = /nowhere\n").unwrap();
+    assert_eq!(daemon.ask("subvolumes"), (BTreeMap::new(), Some(1)));
+    daemon.good("support");
+    assert_eq!(daemon.error("create"), "btrfs: command not found: install btrfs-progs");
     Ok(())
 }
 

@@ -115,6 +115,17 @@ fn mount_of(table: &MountTable, holding: Option<usize>, top: &Top<'_>) -> Option
     holding.filter(is_its).or_else(|| table.main(top.device_number))
 }
 
+/// The names on file systems that are not known: in a subvolume that the helper program has not
+/// named, below this mount.
+pub(super) fn strays<'s>(tops: &'s [Top<'_>], table: &'s MountTable) -> impl Iterator<Item = (&'s [u8], &'s Mount)> {
+    let stray = |top: &'s Top<'_>| {
+        let holding = table.holding(&top.real);
+        let around = holding.and_then(|at| table.get(at)).filter(|mount| mount.has_subvolumes())?;
+        mount_of(table, holding, top).is_none().then_some((top.name, around))
+    };
+    tops.iter().filter_map(stray)
+}
+
 /// The file systems of the regions, in the stock daemon's order: that of the names, and below each
 /// that of the mounts.
 pub(super) fn devices(regions: &[Region], table: &MountTable) -> Vec<u64> {

@@ -136,6 +136,12 @@ impl Helper {
         let wanted = || in_time() && wanted();
         match self.execute(&command, &words, action, about, &wanted) {
             Ok((printed, Some(status))) if status.success() => Ok(printed),
+            // It has none (reference 07 §12.7).
+            Ok((printed, Some(status)))
+                if action == Action::Subvolumes && printed.is_empty() && status.code() == Some(1) =>
+            {
+                Ok(printed)
+            }
             Ok((printed, Some(status))) => {
                 let answer = output::answer(&printed);
                 match answer.error {

@@ -151,6 +151,8 @@ pub(crate) struct MountTable {
     by_point: HashMap<Vec<u8>, usize>,
     /// The mount of each device number that shows most of its file system.
     main: BTreeMap<u64, usize>,
+    /// Why there may be subvolumes in a file system that are not known.
+    incomplete: BTreeMap<u64, Vec<u8>>,
 }
 
 impl MountTable {
@@ -184,6 +186,17 @@ impl MountTable {
         let around = self.holding(path).and_then(|at| self.get(at)).filter(|mount| mount.has_subvolumes());
         let inside = around.and_then(|mount| path_in_snapshot(path, &mount.point, &mount.root));
         inside.unwrap_or_else(|| b"/".to_vec())
+    }
+
+    /// Notes that there may be subvolumes in a file system that are not known, and why. In its
+    /// snapshot they would be empty directories.
+    pub(crate) fn note_incomplete(&mut self, device_number: u64, why: &[u8]) {
+        self.incomplete.entry(device_number).or_insert_with(|| why.to_vec());
+    }
+
+    /// Why there may be such subvolumes in a file system; `None` if there are none.
+    pub(crate) fn incomplete(&self, device_number: u64) -> Option<&[u8]> {
+        self.incomplete.get(&device_number).map(Vec::as_slice)
     }
 
     /// Whether there is room for one more.

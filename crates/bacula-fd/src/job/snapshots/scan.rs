@@ -4,10 +4,11 @@ use std::io;
 
 use fd_os::process::IsWanted;
 
-use crate::job::snapshots::helper::{Action, Helper};
+use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::mounts::{self, Mount, MountTable};
 use crate::job::snapshots::output;
 use crate::shared::snapshot_journal::Snapshot;
+use crate::texts;
 
 /// So many subvolumes are asked for those below them.
 const MOST_ASKED: usize = 1000;
@@ -19,27 +20,49 @@ const MOST_KNOWN: usize = 100_000;
 /// # Errors
 /// The kernel's, for the table of mounts.
 pub(crate) fn table(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> io::Result<MountTable> {
-    let mounts = mounts::read()?;
+    let mut ask = |mount: &Mount| helper.run(Action::Subvolumes, &about(mount, name), wanted);
+    Ok(with_subvolumes(mounts::read()?, &mut ask, wanted))
+}
+
+/// These mounts and the subvolumes that are named when each is asked for them.
+fn with_subvolumes(
+    mounts: Vec<Mount>,
+    ask: &mut dyn FnMut(&Mount) -> Result<Vec<u8>, Failed>,
+    wanted: IsWanted<'_>,
+) -> MountTable {
     let mut table = MountTable::new(mounts.clone());
     // From the end: what the helper names is asked next, its last one first, as by the stock
     // daemon.
     let mut asked_for = 0;
     let mut to_ask: Vec<Mount> = mounts.into_iter().rev().filter(|mount| !mount.is_skipped()).collect();
     while let Some(mount) = to_ask.pop().filter(|_| wanted()) {
-        let Ok(printed) = helper.run(Action::Subvolumes, &about(&mount, name), wanted) else { continue };
+        let printed = match ask(&mount) {
+            Ok(printed) => printed,
+            Err(failed) => {
+                if mount.has_subvolumes() {
+                    table.note_incomplete(mount.device_number, &failed.error);
+                }
+                continue;
+            }
+        };
         for found in output::subvolumes(&printed) {
             let device = if found.device.is_empty() { mount.device.clone() } else { found.device };
             let (device_number, point, fs_type) = (found.device_number, found.mount_point, found.fs_type);
             let root = table.root_at(&point);
             let subvolume = Mount { device_number, point, root, device, fs_type };
-            let is_new = table.holds_less_than(MOST_KNOWN) && table.push(subvolume.clone());
-            if is_new && asked_for < MOST_ASKED && !subvolume.is_skipped() {
-                asked_for += 1;
-                to_ask.push(subvolume);
+            if !table.holds_less_than(MOST_KNOWN) {
+                table.note_incomplete(mount.device_number, texts::TOO_MANY_SUBVOLUMES);
+            } else if table.push(subvolume.clone()) && !subvolume.is_skipped() {
+                if asked_for < MOST_ASKED {
+                    asked_for += 1;
+                    to_ask.push(subvolume);
+                } else {
+                    table.note_incomplete(subvolume.device_number, texts::TOO_MANY_SUBVOLUMES);
+                }
             }
         }
     }
-    Ok(table)
+    table
 }
 
 /// What is known about a file system before the helper was asked.
@@ -55,4 +78,55 @@ pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: IsWan
     let is_supported = answer.status.is_some_and(|status| status >= 1);
     let device = if answer.device.is_empty() { known.device } else { answer.device };
     is_supported.then_some(Snapshot { device, kind: answer.kind, ..known })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Number, path and type.
+    fn mount(device_number: u64, point: &str, fs_type: &str) -> Mount {
+        let text = |text: &str| text.as_bytes().to_vec();
+        Mount { device_number, point: text(point), root: text("/"), fs_type: text(fs_type), ..Mount::default() }
+    }
+
+    fn named(device_number: u64, point: &str) -> String {
+        format!("dev={device_number} mountpoint={point} fstype=btrfs\n")
+    }
+
+    #[test]
+    fn a_file_system_whose_subvolumes_can_not_be_named_is_noted() {
+        let mounts = vec![mount(1, "/", "ext4"), mount(2, "/pool", "btrfs"), mount(3, "/other", "btrfs")];
+        let failed = || Err(Failed { error: b"why".to_vec(), ..Failed::default() });
+        let mut ask = |mount: &Mount| match mount.point.as_slice() {
+            b"/pool" => Ok(named(4, "/pool/sub").into_bytes()),
+            b"/other" => Ok(Vec::new()),
+            // Another helper may not know the action, and ext4 has no subvolumes.
+            _ => failed(),
+        };
+        let table = with_subvolumes(mounts, &mut ask, &|| true);
+        assert_eq!(table.incomplete(4), Some(&b"why"[..]));
+        assert_eq!([1, 2, 3].map(|number| table.incomplete(number)), [None; 3]);
+    }
+
+    #[test]
+    fn subvolumes_that_are_too_many_to_be_asked_are_noted() {
+        let many = u64::try_from(MOST_ASKED).unwrap() + 2;
+        let mut asked = BTreeSet::new();
+        let mut ask = |mount: &Mount| {
+            asked.insert(mount.device_number);
+            let below = |number: u64| named(number, &format!("/pool/{number}"));
+            Ok(if mount.point == b"/pool" {
+                (2..2 + many).map(below).collect::<String>().into_bytes()
+            } else {
+                Vec::new()
+            })
+        };
+        let table = with_subvolumes(vec![mount(1, "/pool", "btrfs")], &mut ask, &|| true);
+        let noted: BTreeSet<u64> = (1..2 + many).filter(|number| table.incomplete(*number).is_some()).collect();
+        assert_eq!(noted.len(), 2);
+        assert!(asked.is_disjoint(&noted) && asked.len() == MOST_ASKED + 1);
+    }
 }

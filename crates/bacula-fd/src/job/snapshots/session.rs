@@ -17,7 +17,7 @@ use crate::job::outbox::Outbox;
 use crate::job::own_thread::ask_storage;
 use crate::job::snapshots::choice::{self, Mounted, MountedSnapshot, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
-use crate::job::snapshots::mounts::MountTable;
+use crate::job::snapshots::mounts::{Mount, MountTable};
 use crate::job::snapshots::remove::{Removed, remove};
 use crate::job::snapshots::scan;
 use crate::shared::daemon::Daemon;
@@ -90,10 +90,13 @@ impl<'j> Session<'j> {
             }
         };
         let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
-        let (regions, table) = session.ask_storage(&wanted, move || {
-            let regions = choice::regions(&fileset, &tops(&fileset, &cancel), &table, &is_marked);
-            (regions, table)
+        let (regions, strays, table) = session.ask_storage(&wanted, move || {
+            let tops = tops(&fileset, &cancel);
+            let regions = choice::regions(&fileset, &tops, &table, &is_marked);
+            let strays: Vec<_> = choice::strays(&tops, &table).map(|(name, at)| (name.to_vec(), at.clone())).collect();
+            (regions, strays, table)
         })?;
+        session.tell_of_strays(&strays, &wanted);
         let devices = session.supported(&regions, &table, &wanted);
         if job.cancel.is_cancelled() {
             return Err(Over);
@@ -147,11 +150,27 @@ impl<'j> Session<'j> {
             if !wanted() {
                 break;
             }
-            if let Some(about) = mount.and_then(|mount| scan::support(&self.helper, mount, name, wanted)) {
+            let Some(about) = mount.and_then(|mount| scan::support(&self.helper, mount, name, wanted)) else {
+                continue;
+            };
+            // Read as it is now, it is saved with all that is in it.
+            if let Some(why) = table.incomplete(number) {
+                let text = texts::subvolumes_not_known(&about.mount_point, why);
+                self.outbox.message(MessageType::Error, &text);
+            } else {
                 found.insert(number, about);
             }
         }
         found
+    }
+
+    /// Names in subvolumes that are not known are read as they are now.
+    fn tell_of_strays(&self, strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) {
+        for (name, mount) in strays {
+            if scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_some() {
+                self.outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
+            }
+        }
     }
 
     fn create(

@@ -34,7 +34,11 @@ impl Backend for Btrfs {
         if !is_subvolume(&top) {
             return Ok(Answer::nothing());
         }
-        let printed = work.tools.run("btrfs", words!["subvolume", "list", "-o", &work.request.mount_point])?;
+        let printed = match work.tools.run("btrfs", words!["subvolume", "list", "-o", &work.request.mount_point]) {
+            // `create` says it aloud; see `support`.
+            Err(Failure::NotInstalled { .. }) => return Ok(Answer::nothing()),
+            printed => printed?,
+        };
         let mounts = Mounts::read(work.tools)?;
         let above = path_in_file_system(&mounts, &work.request.mount_point);
         let mut answer = Answer::new();
