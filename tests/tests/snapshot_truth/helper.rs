@@ -103,6 +103,7 @@ fn snapshots_of_btrfs_are_made_used_and_removed() -> Result<()> {
     without_its_program(&btrfs)?;
     of_a_subvolume_with_an_odd_name(&btrfs)?;
     of_a_subvolume_of_another_user(&btrfs)?;
+    a_user_can_not_fail_the_job(&btrfs)?;
     only_its_own_is_deleted(&btrfs)
 }
 
@@ -214,6 +215,33 @@ fn of_a_subvolume_of_another_user(btrfs: &Btrfs) -> Result<()> {
     daemon.good("unmount");
     daemon.good("delete");
     assert!(!theirs.join(".snapshots").exists());
+    Ok(())
+}
+
+/// It is read as it is now, with an error; so is what is read-only, without one.
+fn a_user_can_not_fail_the_job(btrfs: &Btrfs) -> Result<()> {
+    let theirs = btrfs.subvolume("prepared");
+    fs::create_dir(theirs.join(".snapshots")).unwrap();
+    for path in [&theirs, &theirs.join(".snapshots")] {
+        chown(path, Some(1234), Some(1234)).unwrap();
+    }
+    let mut daemon = Daemon::new(btrfs, &theirs)?;
+    daemon.good("support");
+    let (answer, status) = daemon.ask("create");
+    assert_eq!((&answer["status"][..], status), (&b"2"[..], Some(1)));
+    assert!(answer["error"].ends_with(b"it belongs to user 1234, and must belong to root"));
+    let read_only = |is: &str| must(&["btrfs", "property", "set", "-ts", &theirs.to_string_lossy(), "ro", is]);
+    fs::remove_dir(theirs.join(".snapshots")).unwrap();
+    read_only("true");
+    assert!(daemon.error("support").ends_with("it is a read-only subvolume, which stays as it is"));
+    // After the question.
+    assert_eq!(daemon.ask("create").0["status"], b"2");
+    read_only("false");
+    // Where only root can cause it, the job fails.
+    let ours = btrfs.subvolume("ours");
+    fs::create_dir(ours.join(".snapshots")).unwrap();
+    chown(ours.join(".snapshots"), Some(1234), Some(1234)).unwrap();
+    assert_eq!(Daemon::new(btrfs, &ours)?.ask("create").0["status"], b"0");
     Ok(())
 }
 

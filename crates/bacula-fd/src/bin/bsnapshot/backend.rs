@@ -38,7 +38,10 @@ fn backend(request: &Request) -> Option<&'static dyn Backend> {
 
 /// Does one action.
 pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
-    let failed = |failure| Answer::failed(action, work.settings.fail_job_on_error, &failure);
+    let failed = |failure| {
+        let fail_job = work.settings.fail_job_on_error && !matches!(failure, Failure::Prevented(_));
+        Answer::failed(action, fail_job, &failure)
+    };
     if work.settings.disabled && action.starts_something() {
         return failed(Failure::Disabled);
     }

@@ -85,6 +85,9 @@ pub(crate) enum Failure {
     /// A file system that is on no logical volume.
     #[error("Not detected as LVM")]
     NotLvm,
+    /// What another user can cause at any time. The job goes on without the snapshot.
+    #[error("{0}")]
+    Prevented(Box<Self>),
     /// What else can be wrong.
     #[error("{0}")]
     Other(String),
@@ -94,6 +97,19 @@ pub(crate) enum Failure {
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
+    /// Whether a directory is not what it has to be. Want of space is not meant.
+    pub(crate) fn is_of_a_directory(&self) -> bool {
+        use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound, ReadOnlyFilesystem};
+        match self {
+            Self::Refused { .. } => true,
+            Self::File { error, .. } => {
+                matches!(error.kind(), NotFound | NotADirectory | AlreadyExists | ReadOnlyFilesystem)
+            }
+            Self::Said { said, .. } => said.contains("Read-only file system"),
+            _ => false,
+        }
+    }
+
     /// The same with the names of directories that a program knew by their descriptors.
     pub(crate) fn naming(self, places: &[(&Path, &Path)]) -> Self {
         match self {

@@ -151,6 +151,12 @@ impl Place {
     }
 }
 
+/// Whether another user can change what is in a directory, or exchange it, as far as it is there.
+pub(crate) fn is_exchangeable(path: &Path) -> bool {
+    let nearest = path.ancestors().find_map(|above| Place::open(above).ok());
+    nearest.is_none_or(|place| !place.guarded || place.about.st_mode & 0o022 != 0)
+}
+
 /// The directory of the snapshots in the top directory of a file system, if it is there.
 ///
 /// # Errors

@@ -13,7 +13,7 @@ use crate::backend::privately::Private;
 use crate::backend::work::{Work, mounted, now, wrong};
 use crate::failure::{Failure, Outcome};
 use crate::mounts::{Mounts, inside};
-use crate::place::{Place, make_snapshot_directory, snapshot_directory};
+use crate::place::{Place, is_exchangeable, make_snapshot_directory, snapshot_directory};
 use crate::settings::is_component;
 use crate::tools::words;
 
@@ -63,20 +63,20 @@ impl Backend for Btrfs {
         if statvfs(&top.sure_path()).is_ok_and(|about| about.flags().contains(FsFlags::ST_RDONLY)) {
             return Err(why("it is mounted read-only, so no snapshot can be made"));
         }
+        if is_read_only(work, &top).is_ok_and(|is_read_only| is_read_only) {
+            return Err(why("it is a read-only subvolume, which stays as it is"));
+        }
         // Without its program it is supported all the same, so that `create` can say what is
         // missing: the daemon passes over file systems without support silently.
         Ok(Answer::good().quoted("device", path).bare("type", self.name()).end_line())
     }
 
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
-        let name = work.name()?;
-        let top = work.top()?;
         let created = now();
-        let volume = match snapshot(work, &top, name) {
-            // Another job has removed the directory of the snapshots meanwhile, with its last one.
-            Err(_) if snapshot_directory(&top, &work.settings.snapshot_dir)?.is_none() => snapshot(work, &top, name)?,
-            done => done?,
-        };
+        let volume = make(work).map_err(|failure| {
+            let can_prevent_it = failure.is_of_a_directory() && is_exchangeable(&work.request.mount_point);
+            if can_prevent_it { Failure::Prevented(Box::new(failure)) } else { failure }
+        })?;
         let answer = Answer::good().quoted("volume", volume).bare("createtdate", &created);
         Ok(answer.bare("type", self.name()).end_line())
     }
@@ -159,6 +159,17 @@ impl Backend for Btrfs {
     }
 }
 
+/// Makes the snapshot of the job; its path.
+fn make(work: &Work<'_>) -> Outcome<PathBuf> {
+    let name = work.name()?;
+    let top = work.top()?;
+    match snapshot(work, &top, name) {
+        // Another job has removed the directory of the snapshots meanwhile, with its last one.
+        Err(_) if snapshot_directory(&top, &work.settings.snapshot_dir)?.is_none() => snapshot(work, &top, name),
+        done => done,
+    }
+}
+
 /// Makes a snapshot; its path.
 fn snapshot(work: &Work<'_>, top: &Place, name: &OsStr) -> Outcome<PathBuf> {
     let directory = make_snapshot_directory(top, &work.settings.snapshot_dir, work.tools)?;
@@ -207,8 +218,7 @@ impl Snapshot {
         if !is_subvolume(&subvolume) {
             return Err(refused("it is no subvolume"));
         }
-        let printed = work.tools.run("btrfs", words!["property", "get", "-ts", &subvolume.sure_path(), "ro"])?;
-        if printed.trim_ascii() != b"ro=true" {
+        if !is_read_only(work, &subvolume)? {
             return Err(refused("it is writable, so it was not made for a backup"));
         }
         Ok(Self { directory, name: name.to_owned(), subvolume })
@@ -217,6 +227,11 @@ impl Snapshot {
 
 fn is_subvolume(place: &Place) -> bool {
     place.about().st_ino == SUBVOLUME
+}
+
+fn is_read_only(work: &Work<'_>, subvolume: &Place) -> Outcome<bool> {
+    let printed = work.tools.run("btrfs", words!["property", "get", "-ts", &subvolume.sure_path(), "ro"])?;
+    Ok(printed.trim_ascii() == b"ro=true")
 }
 
 /// `2026-11-21 02:20:13`, local time; empty if the program doesn't say it.
