@@ -5,7 +5,7 @@ mod volumes;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::answer::Answer;
 use crate::backend::actions::Backend;
@@ -14,6 +14,7 @@ use crate::backend::names::permitted;
 use crate::backend::privately::{Private, release};
 use crate::backend::work::{Work, mounted, now, wrong};
 use crate::failure::{Failure, Outcome};
+use crate::mounts::Mounts;
 use crate::place::{Place, make_snapshot_directory, snapshot_directory};
 use crate::settings::SnapshotSize;
 use crate::tools::words;
@@ -40,6 +41,11 @@ impl Backend for Lvm {
         // Spares the programs where they have nothing to say, as for a plain partition.
         if !dm_uuid(work.tools, top.about().st_dev).is_some_and(|uuid| uuid.starts_with(b"LVM-")) {
             return Err(Failure::NotLvm);
+        }
+        // The snapshot is mounted as a whole, so the daemon would read its top directory.
+        if Mounts::read(work.tools)?.at(top.path()).is_some_and(|mount| mount.root != Path::new("/")) {
+            let why = "only a directory of its file system is mounted here".to_owned();
+            return Err(Failure::Refused { path: top.path().to_owned(), why });
         }
         let volumes = match Volumes::read(work.tools) {
             // `create` says it aloud; see the same of btrfs.

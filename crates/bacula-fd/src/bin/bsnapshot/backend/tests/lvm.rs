@@ -64,6 +64,16 @@ fn a_volume_goes_through_all_actions() {
 }
 
 #[test]
+fn a_directory_that_is_mounted_without_its_file_system_has_no_snapshots() {
+    let host = host();
+    let at = host.request.mount_point.display().to_string();
+    fs::write(host.path("mountinfo"), format!("1 0 254:7 /srv/www {at} rw - ext4 /dev/mapper/vg0-root rw\n")).unwrap();
+    assert_eq!(host.error("support"), format!("{at}: refused: only a directory of its file system is mounted here"));
+    fs::write(host.path("mountinfo"), format!("1 0 254:7 / {at} rw - ext4 /dev/mapper/vg0-root rw\n")).unwrap();
+    assert_eq!(host.good("support"), "status=1 device=\"/dev/vg0/root\" type=lvm\n");
+}
+
+#[test]
 fn a_file_system_on_no_volume_is_not_detected() {
     let mut host = Host::new("xfs");
     host.request.device = "/dev/sda1".into();
