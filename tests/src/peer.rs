@@ -17,6 +17,8 @@ use crate::patience::PATIENCE;
 pub const EOD: i32 = -1;
 /// The sender is about to close.
 pub const TERMINATE: i32 = -4;
+/// The signal by which a peer that waits says that it is there.
+pub const HEARTBEAT: i32 = -6;
 
 /// What a peer sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

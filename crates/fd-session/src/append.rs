@@ -74,6 +74,12 @@ fn verdict(status: Option<u8>) -> Action<JobStatus, StorageError> {
     }
 }
 
+/// Whether a text that comes before the end of the data is an answer already: the Storage Daemon
+/// has given up (reference 04 §1.1).
+pub fn is_refusal(text: &[u8]) -> bool {
+    text.starts_with(b"39")
+}
+
 /// The status in `3000 OK close Status = <n>\n`, the decimal code of a character.
 pub fn parse_close_status(frame: &[u8]) -> Option<u8> {
     let rest = frame.strip_prefix(b"3000 OK close Status = ")?;

@@ -23,7 +23,7 @@ use crate::{ChannelError, IDLE_LIMIT, Peer, PeerKind};
 pub use cancel::Canceller;
 pub use close::Farewell;
 pub use frames::Frames;
-pub use receive::{Gathered, Received, wait_for_either};
+pub use receive::{Gathered, Received, Unwanted, wait_for_either};
 
 /// How long the steps of a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -64,11 +64,13 @@ struct Incoming {
     count: Arc<AtomicU64>,
     /// The largest payload, in bytes on the wire.
     largest: usize,
+    /// What is dropped while a write stands still.
+    unwanted: Option<Unwanted>,
 }
 
 impl Incoming {
     fn new() -> Self {
-        Self { lent: 0, decompressed: Vec::new(), count: Arc::default(), largest: MAX_PAYLOAD }
+        Self { lent: 0, decompressed: Vec::new(), count: Arc::default(), largest: MAX_PAYLOAD, unwanted: None }
     }
 }
 

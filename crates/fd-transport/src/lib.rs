@@ -26,7 +26,7 @@ mod texts;
 mod tls;
 mod wire;
 
-pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, wait_for_either};
+pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, Unwanted, wait_for_either};
 pub use connect::{ConnectPlan, ConnectWatch, SILENCE, resolve};
 pub use error::{CertificateProblem, ChannelError, ConnectError, Fault};
 pub use peer::{Peer, PeerKind};

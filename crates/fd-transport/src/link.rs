@@ -90,6 +90,11 @@ impl Link {
         }
     }
 
+    /// Whether a write stood still, and [`Link::flush`] is to go on with it.
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.wire().is_some_and(|wire| wire.stalled)
+    }
+
     /// Reads once; 0 is the end, `None` that the wait was too long.
     pub(crate) fn fill(&mut self, wait: Wait) -> Result<Option<usize>, Fault> {
         match self {

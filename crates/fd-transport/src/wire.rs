@@ -69,10 +69,31 @@ pub(crate) struct Wire {
     /// The peer has sent its last byte.
     pub(crate) eof: bool,
     pub(crate) stats: WireStats,
+    /// A write stood still, and its rest is in the output: look at what the peer sends, then flush.
+    pub(crate) stalled: bool,
+    writing: Box<Writing>,
     pacer: Pacer,
     read_timeout: Option<Duration>,
     last_read: usize,
     bulk: Bulk,
+}
+
+/// How long writes may stand still.
+#[derive(Debug)]
+struct Writing {
+    /// This long at most.
+    longest: Duration,
+    /// And this long before the owner looks at what the peer sends meanwhile, if it does.
+    step: Option<Duration>,
+    since: Option<Instant>,
+}
+
+impl Writing {
+    /// Nothing could be written for a step.
+    fn goes_on(&mut self) -> bool {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        self.step.is_some() && since.elapsed() < self.longest
+    }
 }
 
 /// Whether reads that may wait do so for more than the first byte.
@@ -99,6 +120,8 @@ impl Wire {
             wait: Wait::Until(None),
             eof: false,
             stats: WireStats::default(),
+            stalled: false,
+            writing: Box::new(Writing { longest: write_stall, step: None, since: None }),
             pacer: Pacer::default(),
             read_timeout: None,
             last_read: 0,
@@ -108,6 +131,13 @@ impl Wire {
 
     pub(crate) fn socket(&self) -> Weak<TcpStream> {
         Arc::downgrade(&self.stream)
+    }
+
+    /// From now on a write that stands still returns after each `step`, with [`Self::stalled`] set.
+    pub(crate) fn pause_writes(&mut self, step: Option<Duration>) {
+        let longest = step.unwrap_or(self.writing.longest).max(TIMEOUT_MIN);
+        let set = self.stream.set_write_timeout(Some(longest));
+        self.writing.step = step.filter(|_| set.is_ok());
     }
 
     pub(crate) fn set_bandwidth(&mut self, limit: Bandwidth) {
@@ -201,7 +231,9 @@ impl Wire {
     /// Puts bytes into the output buffer, and sends it when it is full.
     pub(crate) fn queue(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.output.is_empty() && bytes.len() >= OUTPUT_MAX {
-            return self.send_all(bytes);
+            let sent = self.send_all(bytes)?;
+            self.output.extend_from_slice(bytes.get(sent..).unwrap_or_default());
+            return Ok(());
         }
         if bytes.len() >= DIALOGUE && self.output.capacity() < OUTPUT_MAX {
             // Bulk data: all the room at once, instead of in five steps that copy what is there.
@@ -211,24 +243,27 @@ impl Wire {
         self.flush_if_full()
     }
 
-    /// Sends the output buffer if it is full.
+    /// Sends the output buffer if it is full and the last write did not stand still.
     pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
-        if self.output.len() < OUTPUT_MAX { Ok(()) } else { self.flush() }
+        if self.output.len() < OUTPUT_MAX || self.stalled { Ok(()) } else { self.flush() }
     }
 
     /// Sends the output buffer.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stalled = false;
         if self.output.is_empty() {
             return Ok(());
         }
         let mut output = std::mem::take(&mut self.output);
         let result = self.send_all(&output);
-        output.clear();
+        output.drain(..*result.as_ref().unwrap_or(&output.len()));
         self.output = output;
-        result
+        result.map(drop)
     }
 
-    fn send_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Returns how many bytes were sent: all, unless the write stood still.
+    fn send_all(&mut self, mut bytes: &[u8]) -> io::Result<usize> {
+        let all = bytes.len();
         while !bytes.is_empty() {
             self.wait_for_bandwidth();
             let piece = bytes.get(..self.pacer.piece(bytes.len())).unwrap_or(bytes);
@@ -237,15 +272,20 @@ impl Wire {
                     self.stats.writes += 1;
                     self.stats.bytes_out += u64::try_from(n).unwrap_or_default();
                     self.pacer.moved(Instant::now(), n);
+                    self.writing.since = None;
                     bytes = bytes.get(n..).unwrap_or_default();
                 }
                 Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if self.writing.goes_on() => {
+                    self.stalled = true;
+                    break;
+                }
                 // The write made no progress for the whole stall limit.
                 Err(Errno::AGAIN) => return Err(Errno::TIMEDOUT.into()),
                 Err(errno) => return Err(errno.into()),
             }
         }
-        Ok(())
+        Ok(all - bytes.len())
     }
 
     /// Waits until the limit lets the next byte through. Ends early when the connection is gone, so

@@ -14,12 +14,12 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, director_session, hello, key_of_password, packet};
+use bed::peer::{EOD, Frame, HEARTBEAT, Peer, TERMINATE, answer, director_session, hello, key_of_password, packet};
 use bed::{
     Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Footprint, Noise, PATIENCE, Result, descriptors, idle,
     threads, usage, wait_for,
 };
-use script::{director_script, storage_script, whole_job};
+use script::{Script, Step, director_script, storage_script, whole_job};
 
 /// A bed with one client, named `test`, of the daemon under test, and without TLS so that scripts
 /// can talk to it.
@@ -348,6 +348,35 @@ fn the_daemon_survives_a_storage_daemon_lost_at_every_point() -> Result<()> {
             assert_eq!(said.last().map(String::as_str), Some("Signal(-4)"), "{place}");
             Ok(())
         })
+    })?;
+    assert_unharmed(&mut bed, before)
+}
+
+#[test]
+fn what_a_storage_daemon_says_while_it_gets_data_is_no_answer() -> Result<()> {
+    let mut bed = bed_in_clear("storage-talks")?;
+    let before = footprint_when_idle(&mut bed)?;
+    let source = bed.folder().join("source").display().to_string();
+    let (listener, storage_port) = listen();
+    thread::scope(|scope| -> Result<()> {
+        let storage = scope.spawn(move || -> Result<()> {
+            let Script { key, mut steps } = storage_script();
+            let ready = steps.iter().position(|step| matches!(step, Step::Say(text) if text == "3000 OK data\n"));
+            let rest = Script { key: key.clone(), steps: steps.split_off(ready.unwrap()).split_off(1) };
+            let mut peer = Peer::over("FD", listener.accept().unwrap().0)?;
+            let count = steps.len();
+            Script { key, steps }.play_with(&mut peer, count)?;
+            // In one write, so that all of it is there before the first record is sent.
+            let talk = [packet(b"3000 OK data\n"), packet(b"waiting for a volume\n"), packet(b"")];
+            let signals = [HEARTBEAT, EOD, HEARTBEAT].map(i32::to_be_bytes);
+            peer.send_bytes(&[talk.concat(), signals.concat()].concat())?;
+            rest.play_with(&mut peer, rest.steps.len())
+        });
+        let mut peer = Peer::connect("FD", bed.client("test")?.port())?;
+        let said = whole_job(&mut peer, &director_script(3000, storage_port, &source))?;
+        storage.join().unwrap()?;
+        assert!(said.iter().any(|text| text.starts_with("2800 End Job TermCode=84 ")), "{said:?}");
+        Ok(())
     })?;
     assert_unharmed(&mut bed, before)
 }

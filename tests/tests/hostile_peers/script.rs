@@ -1,6 +1,6 @@
 //! The two sides of a whole backup as scripts that can be broken off at every point.
 
-use bed::peer::{EOD, Frame, Peer, SD_KEY, answer, hello, key_of_password, packet};
+use bed::peer::{EOD, Frame, HEARTBEAT, Peer, SD_KEY, answer, hello, key_of_password, packet};
 use bed::{BedError, DIRECTOR, FD_PASSWORD, Result};
 
 /// The answer that makes the Director order the backup.
@@ -69,7 +69,6 @@ impl Script {
 
 /// The next packet that answers: job messages and heartbeats come at any time and are passed over.
 fn hear(peer: &mut Peer, wanted: &str) -> Result<String> {
-    const HEARTBEAT: i32 = -6;
     loop {
         match peer.receive()? {
             Frame::Signal(HEARTBEAT) => {}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::time::Duration;
 
 use fd_bsock::{CommCount, Signal};
-use fd_session::append::AppendClose;
+use fd_session::append::{self, AppendClose};
 use fd_session::authenticate::Credentials;
 use fd_session::open::{SessionOpen, Ticket};
 use fd_session::read::ReadClose;
@@ -12,7 +12,7 @@ use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageH
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
     Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames,
-    Gathered, IDLE_LIMIT, Limits, Received, SILENCE,
+    Gathered, IDLE_LIMIT, Limits, Received, SILENCE, Unwanted,
 };
 
 use crate::connection::dialogue::{self, Secrets, Signals};
@@ -21,6 +21,10 @@ use crate::texts;
 
 /// Between two tries to connect (reference 01 §18.4).
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);
+
+/// What the Storage Daemon says while it gets data is no answer (reference 01 §3.3). It is looked at
+/// as often as the stock daemon does.
+const UNWANTED: Unwanted = Unwanted { every: Duration::from_secs(5), is_text: |text| !append::is_refusal(text) };
 
 /// An authenticated connection to a Storage Daemon.
 #[derive(Debug)]
@@ -153,7 +157,17 @@ impl StorageConnection {
     /// Asks for a backup session; what is sent next is data.
     pub(crate) fn open_append(&mut self) -> Result<Ticket, StorageError> {
         let (mut machine, first) = SessionOpen::append();
-        self.lead(&mut machine, first)
+        let ticket = self.lead(&mut machine, first)?;
+        self.channel.drop_what_comes(Some(UNWANTED));
+        Ok(ticket)
+    }
+
+    /// The end of a backup's data: what comes next is an answer.
+    pub(crate) fn end_append(&mut self) -> Result<(), ChannelError> {
+        self.channel.drop_what_came();
+        let ended = self.end_of_data();
+        self.channel.drop_what_comes(None);
+        ended
     }
 
     /// After the last data: asks for the Storage Daemon's verdict.

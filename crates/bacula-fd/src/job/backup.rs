@@ -118,7 +118,7 @@ pub(crate) fn run<K>(
         }
         return;
     }
-    if let Err(error) = storage.end_of_data() {
+    if let Err(error) = storage.end_append() {
         report_send_error(job, outbox, &error);
         outbox.message(MessageType::Fatal, &texts::send_error(340, &error.cause()));
         return;

@@ -40,7 +40,8 @@ impl Channel {
             Err(error) => return Err(self.error(Fault::Frame(error))),
         }
         self.count += self.encoder.take_count();
-        self.link.push().map_err(|fault| self.failed(fault))
+        let pushed = self.link.push();
+        self.go_on(pushed)
     }
 
     /// Sends frames that are encoded already; `count` is what their encoder counted.
@@ -50,7 +51,8 @@ impl Channel {
     pub fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), ChannelError> {
         self.usable()?;
         self.count += count;
-        self.link.push_frames(frames).map_err(|fault| self.failed(fault))
+        let pushed = self.link.push_frames(frames);
+        self.go_on(pushed)
     }
 
     /// Hands everything that was sent so far to the kernel.
@@ -59,6 +61,16 @@ impl Channel {
     /// The connection is of no use any more.
     pub fn flush(&mut self) -> Result<(), ChannelError> {
         self.usable()?;
-        self.link.flush().map_err(|fault| self.failed(fault))
+        let flushed = self.link.flush();
+        self.go_on(flushed)
+    }
+
+    /// Ends a write: one that stands still goes on after a look at what the peer sends.
+    fn go_on(&mut self, mut written: Result<(), Fault>) -> Result<(), ChannelError> {
+        while written.is_ok() && self.link.is_stalled() {
+            self.drop_what_came();
+            written = self.link.flush();
+        }
+        written.map_err(|fault| self.failed(fault))
     }
 }

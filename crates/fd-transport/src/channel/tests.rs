@@ -310,6 +310,92 @@ fn an_answer_is_noticed_and_not_taken_and_so_is_the_end() {
     assert!(watcher.peer_answers_within(IDLE_LIMIT));
 }
 
+/// What the peer says is dropped while a write stands still, but for this.
+const REFUSAL: &[u8] = b"3999 Failed append\n";
+
+fn drop_what_comes(channel: &mut Channel) {
+    let is_text = |text: &[u8]| text != REFUSAL;
+    channel.drop_what_comes(Some(Unwanted { every: Duration::from_millis(1), is_text }));
+}
+
+/// The kernel keeps few bytes for this channel.
+fn make_narrow(channel: &Channel) {
+    let socket = channel.link.wire().unwrap().socket().upgrade().unwrap();
+    socket2::SockRef::from(&*socket).set_send_buffer_size(16 * 1024).unwrap();
+    socket2::SockRef::from(&*socket).set_recv_buffer_size(16 * 1024).unwrap();
+}
+
+#[test]
+fn a_sender_and_a_peer_that_reads_only_when_all_is_said_go_on() {
+    const SIZE: usize = 300_000;
+    for (mut storage, mut sender) in [pair(), tls_pair()] {
+        make_narrow(&storage);
+        make_narrow(&sender);
+        drop_what_comes(&mut sender);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let noise: Vec<u8> = (0..1000_u32).map(|n| n.wrapping_mul(n).to_le_bytes()[1]).collect();
+                storage.set_compression(true);
+                for _ in 0..2000 {
+                    storage.send(&[b'a'; 1000]).unwrap();
+                    storage.send(b"waiting for a volume").unwrap();
+                    storage.send(&noise).unwrap();
+                    storage.signal(Signal::Heartbeat).unwrap();
+                }
+                storage.send(REFUSAL).unwrap();
+                storage.signal(Signal::Eod).unwrap();
+                storage.flush().unwrap();
+                for n in 0..20_u8 {
+                    assert!(data(&mut storage) == vec![n; SIZE + usize::from(n)], "{n}");
+                    assert!(data(&mut storage) == vec![n; SIZE], "{n}");
+                }
+            });
+            let mut encoder = Encoder::new(false);
+            for n in 0..20_u8 {
+                sender.send(&vec![n; SIZE + usize::from(n)]).unwrap();
+                let mut frames = Vec::new();
+                encoder.data(&mut frames, &vec![n; SIZE]).unwrap();
+                sender.send_encoded(&frames, encoder.take_count()).unwrap();
+            }
+            sender.flush().unwrap();
+        });
+        sender.drop_what_came();
+        assert_eq!(data(&mut sender), REFUSAL, "an answer is not dropped");
+        sender.drop_what_came();
+        assert!(matches!(fault(sender.recv(MOMENT)), Fault::TimedOut { .. }), "the signal behind it is");
+    }
+}
+
+#[test]
+fn what_ends_a_connection_is_not_dropped() {
+    for (mut storage, mut sender) in [pair(), tls_pair()] {
+        drop_what_comes(&mut sender);
+        storage.signal(Signal::Heartbeat).unwrap();
+        storage.signal(Signal::Terminate).unwrap();
+        storage.flush().unwrap();
+        assert!(sender.canceller().peer_answers_within(IDLE_LIMIT));
+        sender.drop_what_came();
+        assert_eq!(sender.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
+    }
+    for (storage, mut sender) in [pair(), tls_pair()] {
+        drop_what_comes(&mut sender);
+        drop(storage);
+        assert!(sender.canceller().peer_answers_within(IDLE_LIMIT));
+        sender.drop_what_came();
+        assert!(matches!(fault(sender.recv(SECONDS)), Fault::Closed));
+    }
+}
+
+#[test]
+fn a_write_with_pauses_ends_when_it_stands_still_for_too_long() {
+    let (mut server, _socket) = raw_pair(Limits { write_stall: MOMENT, ..limits() });
+    drop_what_comes(&mut server);
+    let block = vec![0; 1_000_000];
+    let error = (0..1000).find_map(|_| server.send(&block).err()).unwrap();
+    assert!(matches!(error.fault, Fault::Write { .. }), "{error}");
+    assert_eq!(error.cause(), "Connection timed out");
+}
+
 #[test]
 fn a_canceller_wakes_a_reader_and_a_writer() {
     for (mut server, client) in [pair(), tls_pair()] {
