@@ -70,6 +70,11 @@ static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 const LOCAL: [FsType; 6] =
     [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC];
 
+/// Whether what is open is on a local file system.
+pub(crate) fn is_local(open: impl AsFd) -> bool {
+    fstatfs(open).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
+}
+
 /// An open file and where the next data goes.
 #[derive(Debug)]
 pub(crate) struct OutputFile {
@@ -200,9 +205,8 @@ impl OutputFile {
 
     /// Has a file system that writes data only when a file is closed, as one over a network, write
     /// it now: while the file is private, and its times don't say that it is whole. An error means
-    /// that data may not have come to the storage.
+    /// that data may not have come to the storage. It happens with each descriptor that is closed.
     pub(crate) fn flush(&self) -> Result<(), Errno> {
-        // It happens with each descriptor that is closed, and costs a local file system nothing.
         if self.writes == 0 || self.patience.is_some() {
             return Ok(());
         }
@@ -350,7 +354,7 @@ impl OutputFile {
     /// Whether the file can be read back at little cost: it is a new one, and the file system keeps
     /// it in this host's page cache for a while.
     pub(crate) fn can_be_read_later(&self) -> bool {
-        self.is_readable && fstatfs(&self.file).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
+        self.is_readable && is_local(&self.file)
     }
 
     /// The same file for reading, without an effect on its times.

@@ -51,6 +51,9 @@ impl Round<'_> {
         let Some((item, Open { to: Taker::File(file), .. })) = self.current.as_mut().and_then(Current::open) else {
             return;
         };
+        if self.state.directories.is_local() {
+            return;
+        }
         if let Err(errno) = file.flush() {
             self.report.now(MessageType::Error, &texts::close_failed(&item.output, errno));
             self.give_up();

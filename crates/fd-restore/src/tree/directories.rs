@@ -13,7 +13,7 @@ use nix::sys::time::TimeSpec;
 use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
 use super::output_path::{Base, OutputPath, common_length, components};
-use crate::output_file::Identity;
+use crate::output_file::{Identity, is_local};
 
 use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
@@ -50,6 +50,8 @@ pub(crate) struct OpenDirectory {
     modified: bool,
     /// Whether only this process can change the names in it, once that was examined.
     guarded: Option<bool>,
+    /// Whether its file system is a local one, once that was asked.
+    local: Option<bool>,
     /// The times to set again when the job leaves it: those of its record, which files restored
     /// later would change.
     times: Option<(TimeSpec, TimeSpec)>,
@@ -74,6 +76,7 @@ impl OpenDirectory {
             // The times of a new directory need not be kept.
             modified: made,
             guarded: None,
+            local: None,
             times: None,
         }
     }
@@ -477,6 +480,11 @@ impl Directories {
     pub(crate) fn is_guarded(&mut self) -> bool {
         let rule = self.rule;
         self.held.last_mut().is_some_and(|dir| dir.is_guarded(&rule))
+    }
+
+    /// Whether the current directory is on a local file system, where closing a file can't fail.
+    pub(crate) fn is_local(&mut self) -> bool {
+        self.held.last_mut().is_some_and(|dir| *dir.local.get_or_insert_with(|| is_local(&dir.handle)))
     }
 
     /// The handle of the current directory.
