@@ -25,7 +25,9 @@ pub(crate) fn record_names<'a>(path: &'a [u8], file_type: FileType, link: &'a [u
     // A directory needs enough components without its final slash; then the name with the slash is
     // stripped.
     let (Some(short_path), Some(short_name)) = (strip_path(path, strip), strip_path(&whole.name, strip)) else {
-        return whole;
+        // The first name of a hard link may be stripped all the same, and is restored so.
+        let short_link = if file_type == FileType::HardLink { strip_path(link, strip) } else { None };
+        return RecordNames { link: short_link.map_or(whole.link, Cow::Owned), ..whole };
     };
     match file_type {
         FileType::Directory => RecordNames { name: Cow::Owned(short_name), ..whole },
@@ -100,5 +102,11 @@ mod tests {
     fn a_hard_link_and_its_first_name_are_stripped_together() {
         assert_eq!(names("/x/t/d/h", FileType::HardLink, "/x/f", 2), "/x/t/d/h->/x/f");
         assert_eq!(names("/x/t/d/l", FileType::Symlink, "f", 2), "/d/l->f");
+    }
+
+    #[test]
+    fn a_hard_link_that_is_not_stripped_leads_to_its_first_name_as_that_is_recorded() {
+        assert_eq!(names("/x/h", FileType::HardLink, "/x/t/d/f", 2), "/x/h->/d/f");
+        assert_eq!(names("/x/l", FileType::Symlink, "/x/t/d/f", 2), "/x/l->/x/t/d/f");
     }
 }
