@@ -52,7 +52,6 @@ impl Conversation<'_> {
         self.event("FJ0001", "job", &format!("Job Start {about}"));
         if self.daemon.jobs.protection.as_ref().is_some_and(|protection| !protection.keys.own.is_pair()) {
             self.say(MessageType::Error, texts::KEYS_OF_TWO_PAIRS);
-            job.progress.add_error();
         }
         let mut plan = backup::plan(self.daemon, self.walk_settings(), file_index);
         plan.accurate.clone_from(&self.asked.accurate);
