@@ -92,8 +92,8 @@ impl LinkRule {
         (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
     }
 
-    /// Whether an object was made since the job began. Where its time of birth is recorded that alone
-    /// decides: some file systems show what was set for the time of the last change of the status.
+    /// Whether an object was made since the job began. Where its time of birth is recorded, that
+    /// alone decides: some file systems show a time that was set as that of the last change.
     pub(super) fn is_of_its_time(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
         born.unwrap_or((stat.st_ctime, stat.st_ctime_nsec)) >= self.since
     }
