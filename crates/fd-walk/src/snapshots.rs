@@ -18,8 +18,9 @@ use crate::names::without_slashes;
 pub struct Snapshots {
     /// Where names of the FileSet are read.
     names: HashMap<Vec<u8>, ReadAt>,
-    /// Names that are walked after a name of the FileSet.
-    sub_mounts: HashMap<Vec<u8>, Vec<Vec<u8>>>,
+    /// Names that are walked after a name of an Include, by its number. Another Include may have
+    /// the same name, and other options.
+    sub_mounts: HashMap<usize, HashMap<Vec<u8>, Vec<Vec<u8>>>>,
     /// Directories that hold snapshots, as they are named and as they are read.
     hidden: HashSet<Vec<u8>>,
 }
@@ -31,10 +32,11 @@ impl Snapshots {
         self.names.insert(name.to_vec(), ReadAt::new(name, real, snapshot, path));
     }
 
-    /// Walks `mount_point` after `name`, as if the FileSet had it there: in the snapshot of the
-    /// file system that it is mounted on, it is an empty directory.
-    pub fn add_sub_mount(&mut self, name: &[u8], mount_point: &[u8]) {
-        self.sub_mounts.entry(name.to_vec()).or_default().push(mount_point.to_vec());
+    /// Walks `mount_point` after `name` of this Include, counted from 0, as if the FileSet had it
+    /// there: in the snapshot of the file system that it is mounted on, it is an empty directory.
+    pub fn add_sub_mount(&mut self, include: usize, name: &[u8], mount_point: &[u8]) {
+        let of_include = self.sub_mounts.entry(include).or_default();
+        of_include.entry(name.to_vec()).or_default().push(mount_point.to_vec());
     }
 
     /// Leaves a directory out, by its path as it is named or as it is read. Names of the FileSet
@@ -47,8 +49,8 @@ impl Snapshots {
         self.names.get(name).cloned().unwrap_or_default()
     }
 
-    pub(crate) fn sub_mounts(&self, name: &[u8]) -> &[Vec<u8>] {
-        self.sub_mounts.get(name).map_or(&[], Vec::as_slice)
+    pub(crate) fn sub_mounts(&self, include: usize, name: &[u8]) -> &[Vec<u8>] {
+        self.sub_mounts.get(&include).and_then(|of_include| of_include.get(name)).map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn hides(&self, path: &[u8], read_at: &ReadAt) -> bool {

@@ -88,7 +88,7 @@ impl<'w> Walker<'w> {
             self.judge.last_options.set(None);
             for name in include.names() {
                 self.top_level(include, name)?;
-                for mounted in self.judge.settings.snapshots.sub_mounts(name) {
+                for mounted in self.judge.settings.snapshots.sub_mounts(number, name) {
                     self.top_level(include, mounted)?;
                 }
             }

@@ -68,7 +68,7 @@ fn the_directory_of_snapshots_stays_out_and_file_systems_below_are_walked_after_
     let tree = Tree::new(&["live/x", "snap/.snapshots/s/f", "snap/m/", "snap/f", "live/m/g"]);
     let (mut settings, mut snapshots) = settings(&tree, &["/t/live"]);
     snapshots.hide(tree.with_root("/t/live/.snapshots/").as_bytes());
-    snapshots.add_sub_mount(tree.with_root("/t/live").as_bytes(), tree.with_root("/t/live/m").as_bytes());
+    snapshots.add_sub_mount(0, tree.with_root("/t/live").as_bytes(), tree.with_root("/t/live/m").as_bytes());
     settings.snapshots = Arc::new(snapshots);
     let (found, summary) = tree.walk(&["I", "F /t/live", "F /t/live/x"], &settings, &Host::default());
     let mut inside = found[..2].to_vec();
@@ -76,6 +76,17 @@ fn the_directory_of_snapshots_stays_out_and_file_systems_below_are_walked_after_
     assert_eq!(inside, ["/t/live/f", "/t/live/m/"]);
     assert_eq!(found[2..], ["/t/live/", "/t/live/m/g", "/t/live/m/", "/t/live/x"]);
     assert_eq!(summary.entries, 6);
+}
+
+#[test]
+fn a_file_system_below_a_name_is_walked_in_the_include_that_adds_it() {
+    let tree = Tree::new(&["live/m/g", "snap/f"]);
+    let (mut settings, mut snapshots) = settings(&tree, &["/t/live"]);
+    snapshots.add_sub_mount(1, tree.with_root("/t/live").as_bytes(), tree.with_root("/t/live/m").as_bytes());
+    settings.snapshots = Arc::new(snapshots);
+    let (found, _) = tree.walk(&["I", "F /t/live", "I", "F /t/live"], &settings, &Host::default());
+    let own = ["/t/live/f", "/t/live/"];
+    assert_eq!(found, [&own[..], &own[..], &["/t/live/m/g", "/t/live/m/"]].concat());
 }
 
 /// A restore of the same Director may put a link there before the snapshot is made, and take it

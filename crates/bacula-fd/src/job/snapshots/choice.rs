@@ -11,6 +11,8 @@ use crate::job::snapshots::mounts::{Mount, MountTable};
 /// A name of the FileSet, or a mount below one, with the file system that it is on.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Region {
+    /// The number of the Include that has the name.
+    pub(super) include: usize,
     /// The name of the FileSet that it is or is below.
     pub(super) name: Vec<u8>,
     /// Its path, beginning with the name as it is written.
@@ -30,8 +32,9 @@ pub(super) struct Region {
 /// A name of the FileSet on this host.
 #[derive(Clone, Debug)]
 pub(super) struct Top<'f> {
-    /// Its block.
+    /// Its block, and the number of that.
     pub(super) include: &'f Include,
+    pub(super) number: usize,
     /// As it is written.
     pub(super) name: &'f [u8],
     /// Without links on the way to it.
@@ -76,8 +79,8 @@ pub(super) fn regions(
         let Some(mount) = mount_of(table, holding, top) else { continue };
         let own = regions.len();
         let (name, path, real) = (top.name.to_vec(), top.name.to_vec(), top.real.clone());
-        let inode = Some(top.inode);
-        regions.push(Region { name, path, real, mount, inode, around: None, is_listed: false });
+        let (include, inode) = (top.number, Some(top.inode));
+        regions.push(Region { include, name, path, real, mount, inode, around: None, is_listed: false });
         if !top.is_directory {
             continue;
         }
@@ -102,7 +105,7 @@ pub(super) fn regions(
                 let is_listed = listed.contains(path.as_slice());
                 let (name, real) = (top.name.to_vec(), below.point.clone());
                 let (inode, around) = (None, Some(around));
-                regions.push(Region { name, path, real, mount: at, inode, around, is_listed });
+                regions.push(Region { include, name, path, real, mount: at, inode, around, is_listed });
             }
         }
     }
@@ -214,8 +217,12 @@ pub(super) fn readings(
     }
     // In the stock daemon's order.
     below.sort_by_key(|region| std::cmp::Reverse(region.mount));
-    for region in below {
-        snapshots.add_sub_mount(&region.name, &region.path);
+    // An Include may have a name twice.
+    let mut met = HashSet::new();
+    for Region { include, name, path, .. } in below {
+        if met.insert((include, name, path)) {
+            snapshots.add_sub_mount(*include, name, path);
+        }
     }
     snapshots
 }

@@ -315,8 +315,9 @@ impl Drop for Session<'_> {
 
 /// The names of the FileSet that are there.
 fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
-    let names = fileset.includes().iter().flat_map(|include| include.names().iter().map(move |name| (include, name)));
-    let top = |(include, name): (&'f _, &'f Vec<u8>)| {
+    let includes = fileset.includes().iter().enumerate();
+    let names = includes.flat_map(|(number, include)| include.names().iter().map(move |name| (number, include, name)));
+    let top = |(number, include, name): (usize, &'f _, &'f Vec<u8>)| {
         let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| !cancel.is_cancelled())?;
         let kind = found.st_mode & nix::libc::S_IFMT;
         let real = if kind == nix::libc::S_IFLNK {
@@ -326,7 +327,7 @@ fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
             real_path(name)
         };
         let is_directory = kind == nix::libc::S_IFDIR;
-        Some(Top { include, name, real, device_number: found.st_dev, inode: found.st_ino, is_directory })
+        Some(Top { include, number, name, real, device_number: found.st_dev, inode: found.st_ino, is_directory })
     };
     names.filter_map(top).collect()
 }

@@ -51,12 +51,12 @@ fn read(
         found.map_or(text.to_owned(), |(from, to)| text.replacen(from, to, 1)).into_bytes()
     };
     let mut tops = Vec::new();
-    for include in fileset.includes() {
+    for (number, include) in fileset.includes().iter().enumerate() {
         for name in include.names() {
             let real = of(name);
             let real = if real.is_empty() { b"/".to_vec() } else { real };
             let device_number = table.get(table.holding(&real).unwrap()).unwrap().device_number;
-            tops.push(Top { include, name, real, device_number, inode: 7, is_directory: true });
+            tops.push(Top { include, number, name, real, device_number, inode: 7, is_directory: true });
         }
     }
     let regions = regions(&fileset, &tops, table, &|directory, _| directory.ends_with(b"marked"));
@@ -82,7 +82,7 @@ fn expected(read: &[[&str; 4]], below: &[(&str, &[&str])], hidden: &[&str]) -> S
     }
     for (name, mounts) in below {
         for mount in *mounts {
-            snapshots.add_sub_mount(name.as_bytes(), mount.as_bytes());
+            snapshots.add_sub_mount(0, name.as_bytes(), mount.as_bytes());
         }
     }
     for path in hidden {
@@ -201,6 +201,16 @@ fn a_place_that_has_another_inode_in_the_snapshot_is_told_and_read_as_it_is_now(
 }
 
 #[test]
+fn a_mount_below_a_name_is_walked_once_in_each_include_whose_options_enter_it() {
+    let table = table(&["1 / /", "2 /d /", "3 /d/s /"]);
+    let mut wanted = expected(&[["/d", "/d", "/snap", ""]], &[("/d", &["/d/s"])], &["/d/s"]);
+    wanted.add_sub_mount(2, b"/d", b"/d/s");
+    let crosses = ["I", "O f", "N", "F /d", "F /d", "N"];
+    let lines = [&crosses[..], &["I", "O M", "N", "F /d", "N"], &crosses[..]].concat();
+    assert_eq!(read(&lines, &table, &[(2, "/snap")], &[]).1, wanted);
+}
+
+#[test]
 fn directories_of_snapshots_are_hidden_as_named_and_as_read() {
     let table = table(&["1 / /", "2 /data /"]);
     let mut snapshots = Snapshots::default();
@@ -218,8 +228,8 @@ fn file_systems_are_asked_for_in_the_order_of_names_and_mounts() {
         .iter()
         .map(|name| {
             let device_number = table.get(table.holding(name).unwrap()).unwrap().device_number;
-            let (include, real) = (&fileset.includes()[0], name.clone());
-            Top { include, name, real, device_number, inode: 7, is_directory: true }
+            let (include, number, real) = (&fileset.includes()[0], 0, name.clone());
+            Top { include, number, name, real, device_number, inode: 7, is_directory: true }
         })
         .collect();
     assert_eq!(devices(&regions(&fileset, &tops, &table, &|_, _| false), &table), [5, 7, 6, 9]);
