@@ -13,8 +13,8 @@ use crate::snapshots::ReadAt;
 /// Bytes of each read.
 const CHUNK: usize = 64 * 1024;
 
-/// A directory that is put aside holds about so many bytes of names. Of a larger one, the rest is
-/// read later.
+/// A directory that is put aside holds about so many bytes of names, and at most a chunk more. Of a
+/// larger one, the rest is read later.
 const MOST_HELD: usize = 64 * 1024;
 
 /// So many empty buffers are kept.
