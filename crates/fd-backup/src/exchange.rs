@@ -445,6 +445,8 @@ impl<B> Exchange<B> {
     /// end. Where nothing comes for a [`GLANCE`], this is called.
     pub(crate) fn next(&self, sent: Option<Piece>, cancel: &CancelToken, when_quiet: impl FnOnce()) -> Option<Piece> {
         let mut when_quiet = Some(when_quiet);
+        // Kept over waits that only the clock has ended: none of them is a move.
+        let mut waiting = None;
         let mut state = self.lock();
         if let Some(mut piece) = sent.filter(|piece| !piece.is_extra) {
             piece.recycle(self.limits.piece_len);
@@ -493,9 +495,13 @@ impl<B> Exchange<B> {
             }
             state.waiting.sender = true;
             let is_quiet;
+            waiting.get_or_insert_with(|| self.times.wait());
             (state, is_quiet) = self.wait_for_piece(state);
             state.waiting.sender = false;
-            if is_quiet && let Some(when_quiet) = when_quiet.take() {
+            if !is_quiet {
+                waiting = None;
+            } else if let Some(when_quiet) = when_quiet.take() {
+                waiting = None;
                 drop(state);
                 when_quiet();
                 state = self.lock();
@@ -610,11 +616,10 @@ impl<B> Exchange<B> {
     }
 
     /// As [`Self::wait`] for the sender, for a moment: it looks again by itself. A piece that comes
-    /// when the time is just over wakes nobody, and a cancel is seen.
-    /// Also tells whether nothing has come in a [`GLANCE`].
+    /// when the time is just over wakes nobody, and a cancel is seen. The caller holds the
+    /// [`Waiting`]. Also tells whether nothing has come in a [`GLANCE`].
     fn wait_for_piece<'a>(&'a self, state: MutexGuard<'a, State<B>>) -> (MutexGuard<'a, State<B>>, bool) {
         let begun = Instant::now();
-        let _waiting = self.times.wait();
         let (state, is_over) = self.ready.wait_timeout(state, GLANCE);
         self.times.add(Stage::SendWaits, begun.elapsed());
         (state, is_over)

@@ -40,11 +40,20 @@ fn pieces_come_out_in_the_order_of_submission() {
 /// and the sender for pieces.
 #[test]
 fn the_watchdog_detects_threads_that_wait_for_each_other() {
-    let exchange = exchange(4, 1);
+    let exchange = &exchange(4, 1);
     let times = Arc::clone(&exchange.times);
     let parts = [times.take_part(), times.take_part()];
+    let sender_looks_again = || {
+        let before = times.get(Stage::SendWaits);
+        while times.get(Stage::SendWaits) == before {
+            thread::yield_now();
+        }
+    };
     thread::scope(|scope| {
-        let sender = scope.spawn(|| exchange.next(None, &CancelToken::new(), || ()).is_none());
+        let (quiet, is_quiet) = mpsc::channel();
+        let say = move || quiet.send(()).unwrap();
+        let sender = scope.spawn(move || exchange.next(None, &CancelToken::new(), say).is_none());
+        is_quiet.recv().unwrap();
         while !exchange.lock().waiting.sender {
             thread::yield_now();
         }
@@ -54,8 +63,13 @@ fn the_watchdog_detects_threads_that_wait_for_each_other() {
         while !(exchange.lock().waiting.walker && times.standstill().is_some()) {
             thread::yield_now();
         }
-        assert_eq!(times.standstill(), times.standstill());
+        sender_looks_again();
+        let place = times.standstill();
+        sender_looks_again();
+        let later = times.standstill();
+        // Before the test can fail: the scope waits for both.
         exchange.stop();
+        assert!(place.is_some() && place == later, "{place:?}, {later:?}");
         assert!(sender.join().unwrap());
         assert_eq!(walker.join().unwrap(), [true, false]);
     });
