@@ -44,6 +44,8 @@ pub(crate) struct JobCourtesy {
     courtesy: Arc<Courtesy>,
     times: Arc<StageTimes>,
     begun: Instant,
+    /// The thread could not be started for it.
+    is_refused: AtomicBool,
     /// Thousandths of the time that each thread rests.
     rest: AtomicU32,
     /// Nanoseconds that threads have rested, together.
@@ -102,6 +104,7 @@ impl Courtesy {
             courtesy: Arc::clone(self),
             times: Arc::clone(times),
             begun,
+            is_refused: AtomicBool::new(false),
             rest: AtomicU32::new(0),
             rested: AtomicU64::new(0),
             crew: Mutex::new(Crew {
@@ -119,14 +122,16 @@ impl Courtesy {
     }
 
     /// Starts the thread unless it runs.
-    fn look_after(self: &Arc<Self>, job: &JobCourtesy) {
+    fn look_after(self: &Arc<Self>, job: &JobCourtesy, thread: thread::Builder) {
         if self.is_looking.swap(true, Ordering::SeqCst) {
             return;
         }
         let this = Arc::clone(self);
-        let started = thread::Builder::new().name("manners".to_owned()).spawn(move || this.look());
-        if started.is_err() {
-            // Nobody would raise the priority again. The flag stays: no attempt for each file.
+        if thread.spawn(move || this.look()).is_err() {
+            // No attempt for each file, but one for the next backup.
+            job.is_refused.store(true, Ordering::Relaxed);
+            self.is_looking.store(false, Ordering::SeqCst);
+            // No thread would raise the priority again.
             job.crew.lock().set_priority(false);
         }
     }
@@ -174,8 +179,10 @@ impl JobCourtesy {
     /// To be called now and then by a thread that works: the host is looked at if the backup is old
     /// enough.
     pub(crate) fn works_on(&self) {
-        if !self.courtesy.is_looking.load(Ordering::Relaxed) && self.begun.elapsed() >= WORTH_A_THREAD {
-            self.courtesy.look_after(self);
+        let is_looked_after =
+            self.courtesy.is_looking.load(Ordering::Relaxed) || self.is_refused.load(Ordering::Relaxed);
+        if !is_looked_after && self.begun.elapsed() >= WORTH_A_THREAD {
+            self.courtesy.look_after(self, thread::Builder::new().name("manners".to_owned()));
         }
     }
 

@@ -68,6 +68,19 @@ fn a_member_has_a_low_priority_and_then_the_one_before() {
 }
 
 #[test]
+fn a_thread_that_could_not_be_started_is_started_for_the_next_backup() {
+    let courtesy = Courtesy::new(Manners::Auto);
+    let begun = Instant::now().checked_sub(2 * WORTH_A_THREAD).unwrap();
+    let [first, second] = [(); 2].map(|()| courtesy.begin(&Arc::default(), begun).unwrap());
+    courtesy.look_after(&first, thread::Builder::new().stack_size(1 << 60));
+    assert!(!first.crew.lock().has_low_priority, "no thread would raise it again");
+    first.works_on();
+    assert!(!courtesy.is_looking.load(Ordering::SeqCst), "not for each file");
+    second.works_on();
+    assert!(courtesy.is_looking.load(Ordering::SeqCst));
+}
+
+#[test]
 fn the_thread_runs_only_while_there_is_an_old_backup() {
     let courtesy = Courtesy::new(Manners::Auto);
     let young = courtesy.begin(&Arc::default(), Instant::now() + 60 * SECOND).unwrap();
