@@ -6,6 +6,7 @@
 //! `greet` logs a Director in. `commands` reads its commands and names the handler of each; the
 //! handlers stand in the other files, by subject. `conversation` is what they all work with.
 
+mod answers;
 mod asked;
 mod commands;
 mod control;

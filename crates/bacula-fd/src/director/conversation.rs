@@ -13,6 +13,7 @@ use fd_session::JobStatus;
 use fd_session::command::Refusal;
 use fd_transport::{Channel, ChannelError, Farewell};
 
+use super::answers::Answers;
 use super::asked::{Asked, FileSetSoFar};
 use crate::clock;
 use crate::connection::storage::StorageConnection;
@@ -61,6 +62,7 @@ pub(super) struct Conversation<'d> {
     pub(super) session: Arc<Session>,
     pub(super) telling: Telling,
     pub(super) ticks: Ticks,
+    pub(super) answers: Answers,
     pub(super) asked: Asked,
     pub(super) storage: Option<StorageConnection>,
     pub(super) restored: Option<RestoreState>,
@@ -93,6 +95,7 @@ impl<'d> Conversation<'d> {
             session,
             telling,
             ticks: Ticks { heartbeat: Instant::now(), progress: None },
+            answers: Answers::default(),
             asked: Asked::default(),
             storage: None,
             restored: None,

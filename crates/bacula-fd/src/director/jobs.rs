@@ -13,7 +13,7 @@ use fd_plugins::Event;
 use fd_restore::{NameRegex, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::{RestoreOrder, Where};
-use fd_transport::{IDLE_LIMIT, Received};
+use fd_transport::IDLE_LIMIT;
 
 use super::conversation::{Conversation, Flow};
 use crate::job::backup::LineWatch;
@@ -276,23 +276,23 @@ impl Conversation<'_> {
         match outgoing {
             Outgoing::Message { kind, time, text } => self.deliver(job.identity.job_id, kind, time, &text),
             Outgoing::Packet(packet) => self.queue(&packet),
-            Outgoing::Question { packet, answer } => self.ask(&packet, &answer),
+            Outgoing::Question { packet, answer } => self.ask(job, &packet, &answer),
         }
     }
 
     /// Asks the Director. Without an answer the asker sees that `answer` is dropped.
-    fn ask(&mut self, packet: &[u8], answer: &Sender<Vec<u8>>) {
+    fn ask(&mut self, job: &Job, packet: &[u8], answer: &Sender<Vec<u8>>) {
         self.reply(packet);
-        while !self.is_lost() {
-            match self.channel.recv(ANSWER_LIMIT) {
-                Ok(Received::Data(frame)) => {
-                    // A canceled job doesn't wait any more.
-                    let _gone = answer.send(frame.to_vec());
-                    return;
-                }
-                Ok(Received::Empty | Received::Signal(_)) => {}
-                Err(error) => self.note_loss(Err(error)),
+        if self.is_lost() {
+            return;
+        }
+        match self.answers.wait(&mut self.channel, ANSWER_LIMIT, || !job.cancel.is_cancelled()) {
+            Ok(Some(frame)) => {
+                // A canceled job doesn't wait any more.
+                let _gone = answer.send(frame);
             }
+            Ok(None) => tracing::debug!("the Director's answer is not waited for any longer"),
+            Err(error) => self.note_loss(Err(error)),
         }
     }
 
