@@ -137,10 +137,18 @@ impl Debug {
                 b'T' => self.timestamps.store(false, Ordering::Relaxed),
                 b'h' => self.thread_ids.store(true, Ordering::Relaxed),
                 b'H' => self.thread_ids.store(false, Ordering::Relaxed),
-                b'c' => self.place.lock().truncate(),
+                b'c' => self.truncate(),
                 // Options for locks that don't exist here, and for another platform.
                 _ => {}
             }
+        }
+    }
+
+    fn truncate(&self) {
+        let truncated = self.place.lock().truncate();
+        // Not before the lock is released: a line of the log needs it.
+        if let Err(error) = truncated {
+            tracing::debug!(%error, "the trace file can't be truncated");
         }
     }
 
@@ -232,12 +240,8 @@ impl Place {
         self.file.as_mut().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
-    fn truncate(&mut self) {
-        if let Some(file) = &self.file
-            && let Err(error) = file.set_len(0)
-        {
-            tracing::debug!(%error, "the trace file can't be truncated");
-        }
+    fn truncate(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), |file| file.set_len(0))
     }
 }
 

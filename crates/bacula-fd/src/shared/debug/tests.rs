@@ -67,6 +67,22 @@ fn the_trace_file_is_appended_to_and_truncated_on_demand() {
 }
 
 #[test]
+fn a_trace_file_that_can_not_be_truncated_is_told_and_holds_nothing_up() {
+    let debug = std::sync::Arc::new(debug());
+    debug.place.lock().file = Some(File::open("/dev/null").unwrap());
+    let (told, is_told) = std::sync::mpsc::channel();
+    let log = std::sync::Arc::clone(&debug);
+    // As the daemon's own log does for each line.
+    let write = move || {
+        told.send(log.name()).unwrap();
+        io::sink()
+    };
+    let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_writer(write).finish();
+    tracing::subscriber::with_default(subscriber, || debug.change(&wanted(1, -1, -1, "c", "")));
+    assert_eq!(is_told.try_iter().collect::<Vec<_>>(), ["bacula-fd"]);
+}
+
+#[test]
 fn a_link_or_fifo_in_place_of_the_trace_file_is_replaced() {
     let directory = std::env::temp_dir().join(format!("ferrofd-trace-traps-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
