@@ -7,6 +7,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::Builder;
 use std::time::Duration;
 
 use crossbeam_channel::{Sender, bounded};
@@ -22,7 +23,7 @@ type Work = Box<dyn FnOnce() + Send>;
 /// See the module.
 #[derive(Default)]
 pub(crate) struct Writer {
-    line: OnceLock<Option<Sender<Work>>>,
+    line: OnceLock<Sender<Work>>,
     /// It has not got on for [`PATIENCE`].
     stands: AtomicBool,
     lost: AtomicU64,
@@ -37,19 +38,22 @@ impl Writer {
         &WRITER
     }
 
+    /// To its thread; `None` if there is none, and the system has none now.
     fn line(&'static self) -> Option<&'static Sender<Work>> {
-        let start = || {
-            let (sender, works) = bounded::<Work>(WAITING);
-            let write = move || {
-                for work in works {
-                    work();
-                    self.stands.store(false, Ordering::Relaxed);
-                }
-            };
-            let started = std::thread::Builder::new().name("host log".to_owned()).spawn(write);
-            started.is_ok().then_some(sender)
+        self.line.get().or_else(|| self.start(Builder::new().name("host log".to_owned())))
+    }
+
+    fn start(&'static self, thread: Builder) -> Option<&'static Sender<Work>> {
+        let (sender, works) = bounded::<Work>(WAITING);
+        let write = move || {
+            for work in works {
+                work();
+                self.stands.store(false, Ordering::Relaxed);
+            }
         };
-        self.line.get_or_init(start).as_ref()
+        thread.spawn(write).ok()?;
+        // If another thread was faster, its line counts, and the thread of this one ends at once.
+        Some(self.line.get_or_init(|| sender))
     }
 
     /// Does this behind what was handed over before; `false` if it is lost.
@@ -101,10 +105,9 @@ impl Writer {
     /// new start of the daemon would cure.
     pub(crate) fn is_alive(&self) -> bool {
         // A thread that has ended has dropped its end, and nothing can be sent any more.
-        self.line.get().is_none_or(|line| {
-            line.as_ref()
-                .is_some_and(|line| !matches!(line.try_send(Box::new(|| ())), Err(error) if error.is_disconnected()))
-        })
+        self.line
+            .get()
+            .is_none_or(|line| !matches!(line.try_send(Box::new(|| ())), Err(error) if error.is_disconnected()))
     }
 }
 
@@ -144,6 +147,15 @@ mod tests {
         drop(done);
         assert!(order.try_iter().eq(0..WAITING));
         assert!(writer.is_alive() && writer.take_lost() == 0);
+    }
+
+    #[test]
+    fn a_thread_that_could_not_be_started_is_started_for_the_next_text() {
+        let writer = writer();
+        assert!(writer.start(Builder::new().stack_size(1 << 60)).is_none());
+        assert!(writer.is_alive(), "a new start of the daemon would cure nothing");
+        wait_for(writer);
+        assert!(writer.is_alive());
     }
 
     #[test]
