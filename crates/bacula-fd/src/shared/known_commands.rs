@@ -38,6 +38,8 @@ struct State {
     /// Each with a number that is higher the later it was sent.
     sent: HashMap<Digest, u64>,
     last: u64,
+    /// The file has less: it could not be written.
+    is_unwritten: bool,
 }
 
 impl KnownCommands {
@@ -55,7 +57,7 @@ impl KnownCommands {
         }
         let mut guard = self.state.lock();
         let state = guard.get_or_insert_with(|| self.load());
-        let mut is_new = false;
+        let mut is_new = state.is_unwritten;
         for command in commands {
             state.last += 1;
             is_new |= state.sent.insert(digest(director, command), state.last).is_none();
@@ -69,7 +71,9 @@ impl KnownCommands {
                 state.sent.retain(|_, number| *number >= oldest);
             }
         }
-        if let Err(error) = own_file::replace(&self.path, MODE, &state.encode()) {
+        let written = own_file::replace(&self.path, MODE, &state.encode());
+        state.is_unwritten = written.is_err();
+        if let Err(error) = written {
             let path = self.path.display();
             tracing::warn!(%error, %path, "the next daemon will not know the plugin commands of FileSets");
         }
@@ -114,7 +118,7 @@ impl State {
             return None;
         }
         let sent: HashMap<_, _> = digests.iter().copied().zip(1..).collect();
-        Some(Self { sent, last: digests.len() as u64 })
+        Some(Self { sent, last: digests.len() as u64, is_unwritten: false })
     }
 }
 
@@ -170,6 +174,19 @@ mod tests {
                 assert!(!known.has(b"dir", other), "{}", other.escape_ascii());
             }
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn commands_that_could_not_be_written_are_written_with_the_next_fileset() {
+        let folder = folder("full");
+        let path = folder.join("missing");
+        let known = KnownCommands::new(&path, 1);
+        known.note(b"dir", [COMMAND].into_iter());
+        assert!(known.has(b"dir", COMMAND) && !KnownCommands::new(&path, 1).has(b"dir", COMMAND));
+        fs::create_dir(&path).unwrap();
+        known.note(b"dir", [COMMAND].into_iter());
+        assert!(KnownCommands::new(&path, 1).has(b"dir", COMMAND));
         fs::remove_dir_all(&folder).unwrap();
     }
 

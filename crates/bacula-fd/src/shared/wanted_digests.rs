@@ -32,6 +32,8 @@ struct Seen {
     since_start: Option<DigestSet>,
     /// The kind of the last one that has wanted any.
     last: Option<DigestKind>,
+    /// The file has another one: it could not be written.
+    is_unwritten: bool,
 }
 
 impl WantedDigests {
@@ -39,7 +41,7 @@ impl WantedDigests {
     pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
         let path = working_directory.join(format!("bacula-fd.{port}.digest"));
         let last = read(&path).ok().flatten();
-        Self { path, seen: Mutex::new(Seen { since_start: None, last }) }
+        Self { path, seen: Mutex::new(Seen { since_start: None, last, is_unwritten: false }) }
     }
 
     /// A backup makes these digests; `None` is none.
@@ -51,9 +53,10 @@ impl WantedDigests {
             seen.since_start = Some(digest.map_or(known, |kind| known.with(kind)));
             seen.last = digest.or(seen.last);
         }
-        if let Some(last) = seen.last.filter(|last| before != Some(*last))
-            && let Err(error) = own_file::replace(&self.path, MODE, last.name().as_bytes())
-        {
+        let Some(last) = seen.last.filter(|last| seen.is_unwritten || before != Some(*last)) else { return };
+        let written = own_file::replace(&self.path, MODE, last.name().as_bytes());
+        seen.is_unwritten = written.is_err();
+        if let Err(error) = written {
             let path = self.path.display();
             tracing::warn!(%error, %path, "the next daemon will not know the kind of the last digests");
         }
@@ -62,7 +65,7 @@ impl WantedDigests {
     /// The kinds that a restore may meet first, the likely one in front; `None` if nothing is
     /// known.
     pub(crate) fn kinds(&self) -> Option<Vec<DigestKind>> {
-        let Seen { since_start, last } = *self.seen.lock();
+        let Seen { since_start, last, .. } = *self.seen.lock();
         let mut kinds: Vec<_> = match since_start {
             Some(known) => known.iter().collect(),
             None => DigestKind::ALL.into_iter().filter(|kind| kind.is_guessed() || last == Some(*kind)).collect(),
@@ -119,6 +122,18 @@ mod tests {
             assert_eq!(kinds.len(), guessed.len() + usize::from(!kind.is_guessed()));
         }
         assert_eq!(WantedDigests::new(&folder, 9103).kinds(), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_kind_that_could_not_be_written_is_written_with_the_next_backup() {
+        let folder = folder("full");
+        let path = folder.join("missing");
+        let digests = WantedDigests::new(&path, 1);
+        digests.note([Some(DigestKind::Sha1)].into_iter());
+        fs::create_dir(&path).unwrap();
+        digests.note([Some(DigestKind::Sha1)].into_iter());
+        assert!(WantedDigests::new(&path, 1).kinds().is_some());
         fs::remove_dir_all(&folder).unwrap();
     }
 
