@@ -2,14 +2,13 @@
 //! it is (reference 05 §6).
 
 use std::fs::File;
-use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_special, pin};
 use fd_records::{FileType, Replace, Stat};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
@@ -42,22 +41,6 @@ enum LinkError {
     /// This symbolic link on the path of the first name must not be followed.
     Refused(Vec<u8>, LinkRefusal),
     Failed(Errno),
-}
-
-/// What there is under the name of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Room {
-    /// Nothing, or what stays.
-    Free,
-    /// Something else, which it replaces once it is made.
-    Taken,
-}
-
-/// Why an object could not be put under its name.
-enum NotPut {
-    NotMade(Errno),
-    /// It was made beside what is there, and could not take its place.
-    NotReplaced(Errno),
 }
 
 /// A step in creating one object; the error ends it early.
@@ -169,7 +152,9 @@ impl Creator<'_, '_> {
 
     /// Creates everything except directories.
     fn object(&mut self, item: &RestoreItem, object: Object, place: &Place<'_>) -> Step<Created> {
-        let room = if object == Object::NewFile { Room::Free } else { self.make_room(item, place)? };
+        if object != Object::NewFile {
+            self.make_room(item, place)?;
+        }
         if object == Object::Unnamed {
             return self.refuse(&texts::no_file_name(&item.name));
         }
@@ -177,15 +162,14 @@ impl Creator<'_, '_> {
         match object {
             Object::NewFile | Object::Unnamed => self.new_file(item, place, ready),
             Object::ExistingFile => self.existing_file(item, place, ready),
-            Object::Symlink => self.symlink(item, place, (ready, room)),
+            Object::Symlink => self.symlink(item, place, ready),
             Object::HardLink => self.hard_link(item, place.name, ready),
-            Object::Special => self.special(item, place, (ready, room)),
+            Object::Special => self.special(item, place, ready),
         }
     }
 
-    /// Removes the existing object, if it is to be replaced, and that can't be done with one call
-    /// later.
-    fn make_room(&mut self, item: &RestoreItem, place: &Place<'_>) -> Step<Room> {
+    /// Removes the existing object, if it is to be replaced.
+    fn make_room(&mut self, item: &RestoreItem, place: &Place<'_>) -> Step<()> {
         let Place { path, ref parent, name } = *place;
         let existing = self.existing(item, parent, name)?;
         self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
@@ -193,7 +177,7 @@ impl Creator<'_, '_> {
             return self.refuse(&texts::belongs_to_unfinished(&item.output));
         }
         if existing.is_none() || stays(item) {
-            return Ok(Room::Free);
+            return Ok(());
         }
         if item.has_encrypted_data() && !self.has_keys {
             return self.refuse(&texts::kept_without_keys(&item.output));
@@ -217,38 +201,15 @@ impl Creator<'_, '_> {
         if let Some(other) = existing.and_then(|there| self.directories.other_name(name, &there)) {
             return self.refuse(&texts::name_taken(&item.output, &other));
         }
-        if is_made_beside(item) {
-            return Ok(Room::Taken);
-        }
         let here = self.directories.for_change();
         let removed = here.and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
         match removed {
             Ok(()) => {
                 self.directories.forget(path);
-                Ok(Room::Free)
+                Ok(())
             }
             Err(errno) => self.fail(texts::not_replaced(&item.output, errno)),
         }
-    }
-
-    /// Makes an object under its name. What it replaces stays if it can't be made.
-    fn put(
-        &mut self,
-        place: &Place<'_>,
-        room: Room,
-        make: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<(), Errno>,
-    ) -> Result<(), NotPut> {
-        let here = self.directories.for_change().map_err(NotPut::NotMade)?;
-        if room == Room::Free {
-            return make(here, place.name).map_err(NotPut::NotMade);
-        }
-        let beside = make_beside(here, make).map_err(NotPut::NotMade)?;
-        if let Err(errno) = renameat(here, beside.as_slice(), here, place.name) {
-            let _nothing_stays = unlinkat(here, beside.as_slice(), UnlinkatFlags::NoRemoveDir);
-            return Err(NotPut::NotReplaced(errno));
-        }
-        self.directories.forget(place.path);
-        Ok(())
     }
 
     /// The handle of the current directory.
@@ -358,23 +319,16 @@ impl Creator<'_, '_> {
         }
     }
 
-    fn symlink(
-        &mut self,
-        item: &RestoreItem,
-        place: &Place<'_>,
-        (ready, room): (Result<(), Errno>, Room),
-    ) -> Step<Created> {
+    fn symlink(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
         let target = &item.link.text;
-        let make = |here: BorrowedFd<'_>, name: &[u8]| symlinkat(target.as_slice(), here, name);
-        match ready.map_err(NotPut::NotMade).and_then(|()| self.put(place, room, make)) {
+        match ready.and_then(|()| symlinkat(target.as_slice(), self.directories.for_change()?, place.name)) {
             Ok(()) => {
                 self.directories.note_made(place.path, place.name);
                 Ok(Created::ByCore)
             }
             // What is there stays, and only its attributes are needed.
-            Err(NotPut::NotMade(Errno::EEXIST)) if item.is_update => Ok(Created::ByCore),
-            Err(NotPut::NotMade(errno)) => self.fail(texts::could_not_symlink(&item.output, target, errno)),
-            Err(NotPut::NotReplaced(errno)) => self.fail(texts::not_replaced(&item.output, errno)),
+            Err(Errno::EEXIST) if item.is_update => Ok(Created::ByCore),
+            Err(errno) => self.fail(texts::could_not_symlink(&item.output, target, errno)),
         }
     }
 
@@ -446,12 +400,7 @@ impl Creator<'_, '_> {
     /// data is written only to what existed before the job and has the record's type, and only
     /// without `where`: so data on a volume overwrites nothing that the volume itself makes, and no
     /// other file.
-    fn special(
-        &mut self,
-        item: &RestoreItem,
-        place: &Place<'_>,
-        (ready, room): (Result<(), Errno>, Room),
-    ) -> Step<Created> {
+    fn special(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
         let (stat, path, name) = (&item.stat, place.path, place.name);
         let has_data = item.file_type != Some(FileType::Special) && !item.is_update;
         if has_data {
@@ -472,13 +421,12 @@ impl Creator<'_, '_> {
             return Ok(Created::ByCore);
         }
         let is_fifo = stat.mode_type() == Stat::MODE_FIFO;
-        let make = |here: BorrowedFd<'_>, name: &[u8]| make_special(here, name, stat.mode, stat.rdev);
-        match ready.map_err(NotPut::NotMade).and_then(|()| self.put(place, room, make)) {
+        let made = ready.and_then(|()| make_special(self.directories.for_change()?, name, stat.mode, stat.rdev));
+        match made {
             Ok(()) => self.directories.note_made(path, name),
-            Err(NotPut::NotMade(Errno::EEXIST)) if stays(item) => {}
-            Err(NotPut::NotMade(errno)) if is_fifo => return self.fail(texts::cannot_make_fifo(&item.output, errno)),
-            Err(NotPut::NotMade(errno)) => return self.fail(texts::cannot_make_node(&item.output, errno)),
-            Err(NotPut::NotReplaced(errno)) => return self.fail(texts::not_replaced(&item.output, errno)),
+            Err(Errno::EEXIST) if stays(item) => {}
+            Err(errno) if is_fifo => return self.fail(texts::cannot_make_fifo(&item.output, errno)),
+            Err(errno) => return self.fail(texts::cannot_make_node(&item.output, errno)),
         }
         if has_data {
             self.report.now(MessageType::Error, &texts::no_data(&item.output, &NoData::JustMade));
@@ -495,40 +443,6 @@ impl Creator<'_, '_> {
 /// Whether what exists under the name is not replaced: the record is for it.
 const fn stays(item: &RestoreItem) -> bool {
     item.is_update || item.delta_seq != 0 || matches!(item.file_type, Some(FileType::Raw | FileType::Fifo))
-}
-
-/// Whether it is made with one call, so that it can take the place of what it replaces. No socket
-/// is made: what stands there is removed, as by the stock daemon.
-const fn is_made_beside(item: &RestoreItem) -> bool {
-    match item.file_type {
-        Some(FileType::Symlink) => true,
-        Some(FileType::Special) => item.stat.mode_type() != Stat::MODE_SOCKET,
-        _ => false,
-    }
-}
-
-/// How many names are tried that other objects have.
-const MOST_NAMES: u32 = 100;
-
-/// Makes an object under a name that no other has. Returns the name, which is short enough for each
-/// file system.
-fn make_beside(
-    here: BorrowedFd<'_>,
-    make: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<(), Errno>,
-) -> Result<Vec<u8>, Errno> {
-    let keys = RandomState::new();
-    for number in 0..MOST_NAMES {
-        let name = format!(".ferrofd-{:016x}", keys.hash_one(number)).into_bytes();
-        match make(here, &name) {
-            Ok(()) => return Ok(name),
-            Err(Errno::EEXIST) => {}
-            Err(errno) => {
-                let _as_a_rule_there_is_none = unlinkat(here, name.as_slice(), UnlinkatFlags::NoRemoveDir);
-                return Err(errno);
-            }
-        }
-    }
-    Err(Errno::EEXIST)
 }
 
 /// The part of `shown` that corresponds to the first `end` bytes of `path`: messages show names as

@@ -174,39 +174,6 @@ fn an_existing_link_is_replaced_and_not_followed() {
     }
 }
 
-/// As where a file system has no links or no devices, or its quota is reached.
-#[test]
-fn what_a_link_or_special_file_replaces_stays_if_that_can_not_be_made() {
-    let place = Place::new();
-    let longest = "l".repeat(255);
-    let volume = |saved: &[Saved]| {
-        let mut volume = Volume::new();
-        for saved in saved {
-            volume.put(saved);
-        }
-        volume
-    };
-    for name in ["link", "special", &longest] {
-        fs::write(place.path(name), b"kept").unwrap();
-    }
-    // Neither a link to nothing nor a directory can be made by these calls.
-    let impossible = [Saved::symlink("/link", ""), Saved::new("/special", FileType::Special, 0o040_755)];
-    let finished = place.job().run(&volume(&impossible));
-    let told = finished.told();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].1.contains("Could not symlink") && told[1].1.contains("Cannot make node"), "{told:?}");
-    assert_eq!((place.read("link"), place.read("special")), (b"kept".to_vec(), b"kept".to_vec()));
-    let possible = [
-        Saved::symlink("/link", "target"),
-        Saved::new("/special", FileType::Special, 0o010_640),
-        Saved::symlink(&format!("/{longest}"), "target"),
-    ];
-    place.job().run(&volume(&possible)).assert_quiet();
-    assert!(place.stat("link").is_symlink() && place.stat(&longest).is_symlink());
-    assert_eq!((place.mode("special"), place.stat("special").mtime()), (0o010_640, MTIME));
-    assert_eq!(fs::read_dir(place.root()).unwrap().count(), 3, "nothing is left beside them");
-}
-
 /// Else a file that someone has put there could become a set-user-ID program of root.
 #[test]
 fn a_kept_file_gets_nothing_of_another_one_through_a_hard_link() {
