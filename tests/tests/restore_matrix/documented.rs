@@ -32,8 +32,13 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
             "Termination: ",
             "status ",
         ],
-        text: "an existing name is gone where its first name was not restored, and the file itself where both are one name.",
+        text: GONE,
     },
+    // The first name can't be replaced, so it means another file than was saved.
+    Documented { rows: "always immutable hard-link", found: &["ours: y: ", "hard-link/y"], text: GONE },
+    Documented { rows: "ifnewer immutable hard-link", found: &["ours: y: ", "hard-link/", "(top): "], text: GONE },
+    Documented { rows: "always read-only-mount hard-link", found: &["hard-link/y"], text: GONE },
+    Documented { rows: "ifnewer read-only-mount hard-link", found: &["hard-link/y"], text: GONE },
     // A directory that is kept has what it had.
     Documented { rows: "ifnewer empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
     Documented { rows: "ifnewer full-directory directory", found: METADATA, text: KEPT_DIRECTORY },
@@ -62,11 +67,6 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         found: &["Encountered 7 acl errors while doing restore", "Encountered 7 xattr errors while doing restore"],
         text: ATTRIBUTES,
     },
-    // The first name can't be replaced, so what the second one has is kept.
-    Documented { rows: "always immutable hard-link", found: SECOND_KEPT, text: FIRST_IS_ANOTHER },
-    Documented { rows: "ifnewer immutable hard-link", found: SECOND_KEPT_IN_ITS_DIRECTORY, text: FIRST_IS_ANOTHER },
-    Documented { rows: "always read-only-mount hard-link", found: SECOND_READ_ONLY, text: FIRST_IS_ANOTHER },
-    Documented { rows: "ifnewer read-only-mount hard-link", found: SECOND_READ_ONLY, text: FIRST_IS_ANOTHER },
     // The first name is something that was there before and stays; the second becomes another name
     // of it.
     Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
@@ -79,22 +79,12 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     Documented { rows: "never dangling-link hard-link", found: &[WARNED], text: KEPT },
 ];
 
+const GONE: &str =
+    "an existing name is gone where its first name was not restored, and the file itself where both are one name.";
 const ATTRIBUTES: &str =
     "If an extended attribute can't be set, those behind it are left out, and the warning names only the file.";
 const KEPT: &str =
     "the next name becomes a name of the kept file, and gives it the owner, mode and times on the volume.";
-const FIRST_IS_ANOTHER: &str = "Where it means another file, what exists is kept, with an error.";
-const SECOND_KEPT: &[&str] = &["only of ours: y: ", "Could not hard link @SRC/immutable", "/y is kept as it is."];
-const SECOND_KEPT_IN_ITS_DIRECTORY: &[&str] = &[
-    "only of ours: y: ",
-    "Could not hard link @SRC/immutable",
-    "/y is kept as it is.",
-    "(top): mtime",
-    "(top): atime",
-    "stock: File skipped. Not newer: @SRC/immutable/hard-link/",
-    "ours: drwxr-xr-x",
-];
-const SECOND_READ_ONLY: &[&str] = &["/y already exists and could not be replaced.", "/y is kept as it is."];
 const KEPT_DIRECTORY: &str =
     "A directory or symbolic link that was kept gets the ACLs and extended attributes of the volume's.";
 const METADATA: &[&str] = &[": attributes {"];
