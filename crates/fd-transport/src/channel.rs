@@ -3,9 +3,11 @@
 mod cancel;
 mod close;
 mod frames;
+mod front;
 mod handshake;
 mod receive;
 mod send;
+mod unwanted;
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};
@@ -23,7 +25,7 @@ use crate::{ChannelError, IDLE_LIMIT, Peer, PeerKind};
 pub use cancel::Canceller;
 pub use close::Farewell;
 pub use frames::Frames;
-pub use receive::{Gathered, Received, Unwanted, wait_for_either};
+pub use receive::{Gathered, Received, wait_for_either};
 
 /// How long the steps of a connection may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,15 @@ impl Default for Limits {
     fn default() -> Self {
         Self { handshake: Duration::from_secs(120), write_stall: IDLE_LIMIT, goodbye: Duration::from_secs(10) }
     }
+}
+
+/// What a peer may say while its answer isn't asked for yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Unwanted {
+    /// How long a write stands still between two looks.
+    pub every: Duration,
+    /// Whether the text of a frame is dropped. Signals and compressed frames are.
+    pub is_text: fn(&[u8]) -> bool,
 }
 
 /// Whether a channel can still be used.

@@ -22,8 +22,8 @@ use crate::texts;
 /// Between two tries to connect (reference 01 §18.4).
 pub(crate) const RETRY_EVERY: Duration = Duration::from_secs(10);
 
-/// What the Storage Daemon says while it gets data is no answer (reference 01 §3.3). It is looked at
-/// as often as the stock daemon does.
+/// What the Storage Daemon says while it gets data is no answer (reference 01 §3.3). It is looked
+/// at as often as by the stock daemon.
 const UNWANTED: Unwanted = Unwanted { every: Duration::from_secs(5), is_text: |text| !append::is_refusal(text) };
 
 /// An authenticated connection to a Storage Daemon.

@@ -26,7 +26,7 @@ impl Conversation<'_> {
         self.event("FC0002", "connection", "Director connection");
         loop {
             let frame = match self.channel.recv(IDLE_LIMIT) {
-                Ok(Received::Data(frame)) if self.answers.is_late(frame) => continue,
+                Ok(Received::Data(frame)) if self.telling.answers.is_late(frame) => continue,
                 Ok(Received::Data(frame)) => frame.to_vec(),
                 // Any signal between commands ends the connection (reference 01 §3.1).
                 Ok(Received::Empty | Received::Signal(_)) => break,

@@ -39,6 +39,8 @@ pub(super) struct Telling {
     /// Why it can't be reached any more. Messages are dropped then, and a running job goes on to
     /// its end (reference 02 §9.4).
     pub(super) loss: Loss,
+    /// What it answers.
+    pub(super) answers: Answers,
     /// Messages of a restore that go out with the next one, or before the end of the job.
     pub(super) waiting: Vec<QueuedMessage>,
     /// Bare texts to a console that wait until the command has its answer, which the Director takes
@@ -62,7 +64,6 @@ pub(super) struct Conversation<'d> {
     pub(super) session: Arc<Session>,
     pub(super) telling: Telling,
     pub(super) ticks: Ticks,
-    pub(super) answers: Answers,
     pub(super) asked: Asked,
     pub(super) storage: Option<StorageConnection>,
     pub(super) restored: Option<RestoreState>,
@@ -84,6 +85,7 @@ impl<'d> Conversation<'d> {
         let telling = Telling {
             numbering,
             loss: Loss::default(),
+            answers: Answers::default(),
             waiting: Vec::new(),
             after_answer: None,
             said_while_running: false,
@@ -95,7 +97,6 @@ impl<'d> Conversation<'d> {
             session,
             telling,
             ticks: Ticks { heartbeat: Instant::now(), progress: None },
-            answers: Answers::default(),
             asked: Asked::default(),
             storage: None,
             restored: None,

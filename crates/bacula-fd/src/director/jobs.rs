@@ -286,7 +286,7 @@ impl Conversation<'_> {
         if self.is_lost() {
             return;
         }
-        match self.answers.wait(&mut self.channel, ANSWER_LIMIT, || !job.cancel.is_cancelled()) {
+        match self.telling.answers.wait(&mut self.channel, ANSWER_LIMIT, || !job.cancel.is_cancelled()) {
             Ok(Some(frame)) => {
                 // A canceled job doesn't wait any more.
                 let _gone = answer.send(frame);

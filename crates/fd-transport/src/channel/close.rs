@@ -45,6 +45,8 @@ impl Channel {
         if self.health == Health::Failed || self.is_cancelled() {
             return Ok(Farewell { link: None, deadline });
         }
+        // No call would go on with a write that pauses.
+        self.drop_what_comes(None);
         self.link.say_goodbye().map_err(|fault| self.failed(fault))?;
         Ok(Farewell { link: Some(self.link), deadline })
     }

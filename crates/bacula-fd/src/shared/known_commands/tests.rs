@@ -1,0 +1,89 @@
+//! Which commands are known, and to which daemon.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use super::*;
+
+const COMMAND: &[u8] = b"bpipe:/x:cat /etc/x:psql shop";
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("ferrofd-commands-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn the_next_daemon_has_the_very_commands_of_the_same_director_only() {
+    let folder = folder("next");
+    let known = KnownCommands::new(&folder, 9102);
+    assert!(!known.has(b"dir", COMMAND));
+    known.note(b"dir", std::iter::empty());
+    assert!(fs::read_dir(&folder).unwrap().next().is_none());
+    known.note(b"dir", [COMMAND, b"s3:/b:shop"].into_iter());
+    let path = folder.join("bacula-fd.9102.commands");
+    let about = fs::metadata(&path).unwrap();
+    assert_eq!((about.permissions().mode() & 0o7777, about.len()), (0o600, MAGIC.len() as u64 + 64));
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    for known in [known, KnownCommands::new(&folder, 9102)] {
+        assert!(known.has(b"dir", COMMAND) && known.has(b"dir", b"s3:/b:shop"));
+        assert!(!known.has(b"other", COMMAND));
+        let (prefix, upper) = (&COMMAND[..COMMAND.len() - 1], COMMAND.to_ascii_uppercase());
+        let (line, nul) = ([COMMAND, b"\n"].concat(), [COMMAND, b"\0"].concat());
+        for other in [prefix, &upper, &line, &nul, b"bpipe:/x:true:psql shop", b"bpipe:/x:cat /etc/x:sh", b""] {
+            assert!(!known.has(b"dir", other), "{}", other.escape_ascii());
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn commands_that_could_not_be_written_are_written_with_the_next_fileset() {
+    let folder = folder("full");
+    let path = folder.join("missing");
+    let known = KnownCommands::new(&path, 1);
+    known.note(b"dir", [COMMAND].into_iter());
+    assert!(known.has(b"dir", COMMAND) && !KnownCommands::new(&path, 1).has(b"dir", COMMAND));
+    fs::create_dir(&path).unwrap();
+    known.note(b"dir", [COMMAND].into_iter());
+    assert!(KnownCommands::new(&path, 1).has(b"dir", COMMAND));
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_was_not_sent_for_the_longest_time_is_forgotten() {
+    let folder = folder("most");
+    let known = KnownCommands::new(&folder, 1);
+    let names: Vec<Vec<u8>> = (0..MOST + 2).map(|number| format!("bpipe:/{number}:r:w").into_bytes()).collect();
+    known.note(b"dir", names[..MOST].iter().map(Vec::as_slice));
+    known.note(b"dir", [&names[0][..]].into_iter());
+    known.note(b"dir", names[MOST..].iter().map(Vec::as_slice));
+    for known in [known, KnownCommands::new(&folder, 1)] {
+        let lost: Vec<_> = (0..names.len()).filter(|number| !known.has(b"dir", &names[*number])).collect();
+        assert_eq!(lost, [1, 2]);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
+    let folder = folder("damaged");
+    let path = folder.join("bacula-fd.1.commands");
+    let has = || KnownCommands::new(&folder, 1).has(b"dir", COMMAND);
+    KnownCommands::new(&folder, 1).note(b"dir", [COMMAND].into_iter());
+    assert!(has());
+    for mode in [0o660, 0o602, 0o644] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        assert!(!has(), "{mode:o}");
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let long = [&whole[..], &vec![0; MOST * LENGTH]].concat();
+    for bytes in [&whole[..whole.len() - 1], &whole[1..], &[&whole[..], b"x"].concat(), &long] {
+        fs::write(&path, bytes).unwrap();
+        assert!(!has(), "{} bytes", bytes.len());
+    }
+    fs::write(&path, &whole).unwrap();
+    assert!(has());
+    fs::remove_dir_all(&folder).unwrap();
+}
