@@ -237,21 +237,38 @@ const fn level(type_number: u8) -> &'static str {
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
-    counted(syslog_at(Path::new("/dev/log"), type_number, text))
+fn syslog(type_number: u8, text: &[u8]) -> io::Result<()> {
+    counted(syslog_at(Path::new(LOG), type_number, priority(type_number), text))
+}
+
+/// The same for what belongs to no job: an error, whatever its type is (reference 06 §5.5, §7.6).
+///
+/// # Errors
+/// The system's.
+pub(crate) fn syslog_of_daemon(type_number: u8, text: &[u8]) -> io::Result<()> {
+    counted(syslog_at(Path::new(LOG), type_number, ERROR, text))
+}
+
+/// Where the log daemon listens.
+const LOG: &str = "/dev/log";
+/// Its priority of errors.
+const ERROR: u8 = 3;
+
+/// Its priority of a message's type.
+const fn priority(type_number: u8) -> u8 {
+    match type_number {
+        1 | 12 => ERROR,
+        4 | 5 | 6 | 15 => 5,
+        _ => 6,
+    }
 }
 
 /// The log daemon did not read the last time.
 static LOG_STANDS: AtomicBool = AtomicBool::new(false);
 
-fn syslog_at(place: &Path, type_number: u8, text: &[u8]) -> io::Result<()> {
+fn syslog_at(place: &Path, type_number: u8, priority: u8, text: &[u8]) -> io::Result<()> {
     const DAEMON: u8 = 3 << 3;
     const PATIENCE: Duration = Duration::from_secs(1);
-    let priority = match type_number {
-        1 | 12 => 3,
-        4 | 5 | 6 | 15 => 5,
-        _ => 6,
-    };
     if message_as_json(level(type_number), text) {
         return Ok(());
     }

@@ -199,11 +199,11 @@ impl Supervisor {
         }
     }
 
-    /// Writes a line to the host's log. A host without a log daemon keeps its messages in the
-    /// destinations.
+    /// Writes a line to the host's log, as an error. A host without a log daemon keeps its messages
+    /// in the destinations.
     pub(crate) fn log_on_host(&self, kind: MessageType, line: Vec<u8>) {
         self.in_order(move |_| {
-            let _logged = local::syslog(kind.number(), &line);
+            let _logged = local::syslog_of_daemon(kind.number(), &line);
         });
     }
 

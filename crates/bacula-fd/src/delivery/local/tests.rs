@@ -12,6 +12,8 @@ fn destination(kind: DestinationKind, place: &str, command: Option<String>) -> D
     Destination { kind, place: place.into(), types, command: command.map(String::into_bytes) }
 }
 
+const INFO: u8 = MessageType::Info.number();
+
 fn local(folder: &std::path::Path, destinations: Vec<Destination>) -> LocalDestinations {
     let messages = Messages { destinations, ..Messages::default() };
     LocalDestinations::new(messages, "x-fd", folder.to_owned())
@@ -75,7 +77,7 @@ fn a_log_daemon_may_read_a_stream() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("log");
     let reader = UnixListener::bind(&place).unwrap();
-    syslog_at(&place, MessageType::Info.number(), b"one\ntwo\n").unwrap();
+    syslog_at(&place, INFO, priority(INFO), b"one\ntwo\n").unwrap();
     let mut text = Vec::new();
     reader.accept().unwrap().0.read_to_end(&mut text).unwrap();
     assert_eq!(text, b"<30>bacula-fd: one\0<30>bacula-fd: two\0");
@@ -87,13 +89,29 @@ fn a_log_daemon_that_does_not_read_is_waited_for_once() {
     let place = folder.path().join("log");
     let reader = UnixDatagram::bind(&place).unwrap();
     // Each of them would wait for ever, or a second: there are minutes of them.
-    let sent = (0..1000).filter(|_| syslog_at(&place, MessageType::Info.number(), b"text\n").is_ok()).count();
+    let sent = (0..1000).filter(|_| syslog_at(&place, INFO, priority(INFO), b"text\n").is_ok()).count();
     assert!((1..1000).contains(&sent), "{sent}");
     let mut text = [0; 100];
     let length = reader.recv(&mut text).unwrap();
     assert_eq!(&text[..length], b"<30>bacula-fd: text");
-    syslog_at(&place, MessageType::Info.number(), b"it reads again\n").unwrap();
+    syslog_at(&place, INFO, priority(INFO), b"it reads again\n").unwrap();
     drop(reader);
     std::fs::remove_file(&place).unwrap();
-    syslog_at(&place, MessageType::Info.number(), b"there is none\n").unwrap();
+    syslog_at(&place, INFO, priority(INFO), b"there is none\n").unwrap();
+}
+
+#[test]
+fn what_belongs_to_no_job_is_an_error_in_the_host_s_log_and_a_message_is_what_its_type_says() {
+    let kinds =
+        [MessageType::Abort, MessageType::Fatal, MessageType::Security, MessageType::Warning, MessageType::Info];
+    assert_eq!(kinds.map(|kind| priority(kind.number())), [3, 5, 5, 5, 6]);
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("log");
+    let reader = UnixDatagram::bind(&place).unwrap();
+    for (priority, wanted) in [(priority(MessageType::Security.number()), "<29>"), (ERROR, "<27>")] {
+        syslog_at(&place, MessageType::Security.number(), priority, b"text\n").unwrap();
+        let mut text = [0; 100];
+        let length = reader.recv(&mut text).unwrap();
+        assert_eq!(String::from_utf8_lossy(&text[..length]), format!("{wanted}bacula-fd: text"));
+    }
 }
