@@ -121,12 +121,18 @@ pub fn idle(pid: u32) -> Result<Footprint> {
     })
 }
 
-/// Whether a thread of ferrofd serves a Director. Those of the stock daemon have no names.
+/// Whether a thread of ferrofd serves a Director, or one that may become it. Those of the stock
+/// daemon have no names.
 pub fn has_session(pid: u32) -> Result<bool> {
+    Ok(thread_names(pid)?.iter().any(|name| name.starts_with("session ") || name.starts_with("caller ")))
+}
+
+/// The names of a process's threads, of which the kernel keeps 15 bytes.
+pub fn thread_names(pid: u32) -> Result<Vec<String>> {
     let path = place(pid, "task");
     let threads = fs::read_dir(&path).map_err(BedError::file("read", &path))?;
-    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
-    Ok(names.any(|name| name.starts_with("session ")))
+    let names = threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("comm")).ok());
+    Ok(names.map(|name| name.trim_end().to_owned()).collect())
 }
 
 /// The TCP connections of a process, as the kernel shows them.

@@ -6,6 +6,7 @@
 //!
 //! Not here: for how long a thread is waited for, which its owner decides.
 
+use std::ffi::CString;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,6 +21,14 @@ pub const GLANCE: Duration = Duration::from_millis(100);
 const MOST: usize = 1024;
 /// So many of them are never helpers: with so many helpers that hang, a job can still be left.
 const NOT_FOR_HELPERS: usize = 256;
+
+/// Gives the calling thread another name, of which the kernel keeps 15 bytes.
+pub fn rename_this_thread(name: &str) {
+    if let Ok(name) = CString::new(name) {
+        // A name that stays is wrong, but does no harm.
+        let _may_fail = nix::sys::prctl::set_name(&name);
+    }
+}
 
 /// How many there are of the threads that nobody must wait for.
 #[derive(Debug)]

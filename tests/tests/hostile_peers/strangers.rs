@@ -6,7 +6,12 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
 use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Relay, Result, usage, wait_for};
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, ONLY_OURS, PATIENCE, Relay, Result,
+    thread_names, usage, wait_for,
+};
+
+use super::{bed_in_clear, footprint_when_idle};
 
 /// A Director of the File Daemon's configuration that is called, and in whose place a stranger
 /// answers.
@@ -314,5 +319,27 @@ fn a_first_packet_is_not_decompressed_to_megabytes() -> Result<()> {
     }
     let more = usage(pid)?.peak_memory.saturating_sub(before);
     assert!(more < 16 << 20, "{SERVED} packets of 16 KB cost {more} bytes of memory");
+    Ok(())
+}
+
+/// The package restarts an upgraded daemon when it has no thread whose name begins so.
+const SESSION: &str = "session ";
+
+#[test]
+fn a_caller_is_a_session_when_it_has_logged_in() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let mut bed = bed_in_clear("caller")?;
+    footprint_when_idle(&mut bed)?;
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let is_there = |kind: &str| Ok::<_, BedError>(thread_names(pid)?.iter().any(|name| name.starts_with(kind)));
+    let _stranger = Peer::connect("FD", port)?;
+    wait_for("the caller's thread", PATIENCE, || {
+        Ok(if is_there("caller ")? { Ok(()) } else { Err(format!("{:?}", thread_names(pid)?)) })
+    })?;
+    assert!(!is_there(SESSION)?);
+    let _director = director_session(port, 0)?;
+    assert!(is_there(SESSION)? && is_there("caller ")?);
     Ok(())
 }

@@ -146,8 +146,14 @@ fn the_table_of_rooms_names_every_room() -> Outcome<()> {
 }
 
 /// How a thread gets its name, up to the name.
-const NAMED: [&str; 5] =
-    ["Builder::new().name(\"", "Builder::new().name(format!(\"", "start(job, \"", "start(\"", "start_helper(\""];
+const NAMED: [&str; 6] = [
+    "Builder::new().name(\"",
+    "Builder::new().name(format!(\"",
+    "rename_this_thread(&format!(\"",
+    "start(job, \"",
+    "start(\"",
+    "start_helper(\"",
+];
 
 /// Threads are named in debuggers and by the table of docs/architecture.md, which says what bounds
 /// them.

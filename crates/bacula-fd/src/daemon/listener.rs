@@ -117,8 +117,9 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
     serve(&peer.to_string(), move || director::serve(&shared, channel, place));
 }
 
-/// Runs a session in a thread of its own. A host may have none for a moment: then it is tried again
-/// for as long as the caller can be expected to wait.
+/// Serves a caller in a thread of its own, which is renamed when it has logged in: what waits for
+/// the end of sessions doesn't wait for strangers. A host may have none for a moment: then it is
+/// tried again for as long as the caller can be expected to wait.
 pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
     let session = Arc::new(Mutex::new(Some(session)));
     for tries_left in (0..TRIES).rev() {
@@ -131,7 +132,7 @@ pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
                 session();
             }
         };
-        match thread::Builder::new().name(format!("session {peer}")).spawn(work) {
+        match thread::Builder::new().name(format!("caller {peer}")).spawn(work) {
             Ok(_ends_by_itself) => return,
             Err(error) if tries_left == 0 => tracing::error!(%error, %peer, "no thread for a connection"),
             Err(_) => thread::sleep(BETWEEN_TRIES),

@@ -240,6 +240,7 @@ fn converse(
     if channel.send(hello::DIRECTOR_ACCEPTED).and_then(|()| channel.flush()).is_err() {
         return None;
     }
+    threads::rename_this_thread(&format!("session {}", channel.address()));
     let session = daemon.supervisor.enter(authenticated.encrypted);
     let registered = Registered { daemon, session: Arc::clone(&session) };
     let Remains { farewells, handed_over } = Conversation::new(daemon, channel, resource, session, numbering).run();
