@@ -55,20 +55,24 @@ impl<'s> Timetable<'s> {
 
 /// The local hour of a moment, and its minute.
 fn calendar(seconds: i64) -> (CalendarHour, u8) {
-    const DAY: i64 = 24 * 60 * 60;
     let now = local_time(seconds);
-    let tomorrow = local_time(seconds.saturating_add(DAY));
     let date = days(now.year, now.month, now.day);
     let week_day = (date + 4).rem_euclid(7);
     let hour = CalendarHour {
         hour: now.hour,
         day: now.day.saturating_sub(1),
-        is_last_day: tomorrow.month != now.month,
+        is_last_day: is_last_day(now.year, now.month, now.day),
         month: now.month.saturating_sub(1),
         week_day: u8::try_from(week_day).unwrap_or(0),
         week_of_year: week_of_year(now.year, date, week_day),
     };
     (hour, now.minute)
+}
+
+/// Of its month. Not by the time of a day later: a day may have 23 or 25 hours.
+fn is_last_day(year: i32, month: u8, day: u8) -> bool {
+    let (next_year, next_month) = if month < 12 { (year, month + 1) } else { (year.saturating_add(1), 1) };
+    days(year, month, day) + 1 == days(next_year, next_month, 1)
 }
 
 /// The week's number by ISO 8601: the one with the year's first Thursday is the first.
@@ -113,6 +117,22 @@ mod tests {
         };
         assert_eq!((week(2026, 11, 21), week(2026, 1, 1), week(2027, 1, 1)), (47, 1, 53));
         assert_eq!((week(2024, 12, 30), week(2023, 1, 1), week(2020, 12, 31)), (1, 52, 53));
+    }
+
+    #[test]
+    fn a_month_has_one_last_day() {
+        for year in [2023, 2024, 2100] {
+            for month in 1..=12 {
+                let last: Vec<u8> = (1..=31).filter(|day| is_last_day(year, month, *day)).collect();
+                let length = match month {
+                    2 if year == 2024 => 29,
+                    2 => 28,
+                    4 | 6 | 9 | 11 => 30,
+                    _ => 31,
+                };
+                assert_eq!(last, [length], "{year}-{month}");
+            }
+        }
     }
 
     fn schedule(length: Option<u64>) -> Schedule {
