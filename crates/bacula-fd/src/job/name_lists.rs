@@ -96,6 +96,7 @@ impl ListReader {
                 let error = io_error_text(&error);
                 return Ok(draft.list_failed(ListFailure::Status { status, error })?);
             }
+            Err(NotRun::NoProcess(error)) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
             Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
             Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
         };

@@ -20,13 +20,17 @@ pub(crate) enum NotRun {
     Empty,
     /// *Allowed Script Directories* do not have it.
     Refused(ProgramNotAllowed),
+    /// The system has no process for it now.
+    NoProcess(io::Error),
     /// The program can't be executed.
     Exec(io::Error),
 }
 
 impl From<io::Error> for NotRun {
     fn from(error: io::Error) -> Self {
-        Self::Exec(error)
+        // EAGAIN, ENOMEM, ENFILE, EMFILE: as a rule they come from making a process and its pipes,
+        // not from the program.
+        if matches!(error.raw_os_error(), Some(11 | 12 | 23 | 24)) { Self::NoProcess(error) } else { Self::Exec(error) }
     }
 }
 

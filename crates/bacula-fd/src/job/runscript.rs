@@ -188,6 +188,20 @@ impl Failure {
         Self { status: NOT_STARTED, error: "Unknown Error".to_owned() }
     }
 
+    /// The message has no reason (reference 02 §10.5).
+    fn no_process(error: &io::Error) -> Self {
+        tracing::warn!(%error, "a script can't be started");
+        Self::not_started()
+    }
+
+    fn of(why: &NotRun) -> Self {
+        match why {
+            NotRun::Exec(error) if !is_unwanted(error) => Self::of_exec(error),
+            NotRun::NoProcess(error) => Self::no_process(error),
+            NotRun::Exec(_) | NotRun::Empty | NotRun::Refused(_) => Self::not_started(),
+        }
+    }
+
     fn of_exec(error: &io::Error) -> Self {
         let status = program::exec_status(error);
         let words = if status == 255 { "Unknown error during program execvp".to_owned() } else { io_error_text(error) };
@@ -197,16 +211,14 @@ impl Failure {
 
 /// Output and errors of the program come through one pipe, in the order in which it writes them.
 fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
-    let (reader, writer) = io::pipe().map_err(|_| Failure::not_started())?;
-    let errors = writer.try_clone().map_err(|_| Failure::not_started())?;
+    let (reader, writer) = io::pipe().map_err(|error| Failure::no_process(&error))?;
+    let errors = writer.try_clone().map_err(|error| Failure::no_process(&error))?;
     let dress = |process: &mut Command| {
         process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
     };
     let wanted = || watch.is_wanted();
-    let child = program::start_while(command, allowed, dress, Group::Stays, &wanted).map_err(|why| match why {
-        NotRun::Exec(error) if !is_unwanted(&error) => Failure::of_exec(&error),
-        NotRun::Exec(_) | NotRun::Empty | NotRun::Refused(_) => Failure::not_started(),
-    })?;
+    let child =
+        program::start_while(command, allowed, dress, Group::Stays, &wanted).map_err(|why| Failure::of(&why))?;
     let mut output =
         Pieces { output: BufReader::new(Watched::new(reader, &wanted)), piece: Vec::new(), may_pair: false };
     let ended = loop {

@@ -178,3 +178,15 @@ fn conditions_choose_which_scripts_run() {
     assert!(Moment::After.wants(&script(false, true, 1), JobStatus::Differences));
     assert!(!Moment::After.wants(&script(true, true, 1), JobStatus::Incomplete));
 }
+
+#[test]
+fn a_script_for_which_there_is_no_process_was_not_tried() {
+    let failure = |number| Failure::of(&io::Error::from_raw_os_error(number).into());
+    // EAGAIN, ENOMEM, ENFILE, EMFILE.
+    for number in [11, 12, 23, 24] {
+        let Failure { status, error } = failure(number);
+        assert_eq!((status, error.as_str()), (NOT_STARTED, "Unknown Error"), "{number}");
+    }
+    let Failure { status, error } = failure(2);
+    assert_eq!((status, error.as_str()), (208, "No such file or directory"));
+}

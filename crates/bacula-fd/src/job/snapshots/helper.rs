@@ -187,7 +187,7 @@ impl Helper {
         let child = match started {
             Ok(child) => child,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Ok((Vec::new(), None)),
-            Err(NotRun::Exec(error)) => return Err(io_error_text(&error)),
+            Err(NotRun::Exec(error) | NotRun::NoProcess(error)) => return Err(io_error_text(&error)),
             Err(NotRun::Refused(refused)) => return Err(refused.to_string()),
             Err(NotRun::Empty) => return Err(NO_PROGRAM.to_owned()),
         };
