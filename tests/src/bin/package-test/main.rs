@@ -35,7 +35,10 @@ const OWN_HELPER: &str = "#!/bin/sh\n# Our own.\n";
 fn main() -> ExitCode {
     let words: Vec<PathBuf> = env::args_os().skip(1).map(PathBuf::from).collect();
     let outcome = match words.as_slice() {
-        [root, deb, newer] => Road::new(root, deb, newer).and_then(Road::walk).and_then(|()| fresh(root, deb)),
+        [root, deb, newer] => Road::new(root, deb, newer)
+            .and_then(Road::walk)
+            .and_then(|()| fresh(root, deb))
+            .and_then(|()| upstream(root, deb)),
         _ => Err(BedError::Usage("package-test ROOT DEB NEWER".to_owned())),
     };
     end("package-test", outcome)
@@ -342,5 +345,44 @@ fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
     must(!done, || format!("a broken package was installed:\n{told}"))?;
     host.sh("test -x /etc/init.d/bacula-fd && dpkg -s ferrofd | grep -qx 'Status: install ok installed' && \
              ls /etc/rc2.d/S??bacula-fd && ! /etc/init.d/bacula-fd status && rm -r /broken /broken.deb")?;
+    Ok(())
+}
+
+/// A host with bacula.org's own package, of which the file names are played. It is not replaced
+/// behind the administrator's back, and its configuration is used where it is.
+fn upstream(root: &Path, deb: &Path) -> Result<()> {
+    let host = Host::new(root)?;
+    host.bring(deb, "/ferrofd.deb")?;
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+    let conf = "Director { Name = d; Password = \"theirs\" }\n\
+                FileDaemon { Name = f; WorkingDirectory = /opt/bacula/working; Pid Directory = /opt/bacula/working; \
+                Plugin Directory = /opt/bacula/plugins }\nMessages { Name = m; director = d = all }\n";
+    host.sh("chmod 755 /usr/sbin/policy-rc.d && cd / && mkdir -p u/DEBIAN u/usr/lib/systemd/system u/opt/bacula/bin \
+             u/opt/bacula/etc u/opt/bacula/working u/opt/bacula/plugins && echo stock >u/opt/bacula/bin/bacula-fd && \
+             echo '[Service]' >u/usr/lib/systemd/system/bacula-fd.service && \
+             echo /opt/bacula/etc/bacula-fd.conf >u/DEBIAN/conffiles && \
+             printf '%s\\n' 'Package: bacula-client' 'Version: 15.0.3-1' 'Architecture: all' 'Maintainer: a <a@b>' \
+             'Description: a stand-in' >u/DEBIAN/control")?;
+    host.write("/u/opt/bacula/etc/bacula-fd.conf", conf)?;
+    host.sh("dpkg-deb -b /u /u.deb && dpkg -i /u.deb")?;
+    let (done, told) = host.attempt("apt-get -y --no-install-recommends install /ferrofd.deb")?;
+    must(!done && told.contains("apt remove bacula-client"), || format!("not refused:\n{told}"))?;
+    host.sh("dpkg -s bacula-client | grep -qx 'Status: install ok installed' && test ! -e /etc/bacula && \
+             grep -qx stock /opt/bacula/bin/bacula-fd && dpkg --verify bacula-client")?;
+
+    apt(&host, "remove bacula-client")?;
+    apt(&host, "install /ferrofd.deb")?;
+    let named = host.sh("cat /etc/default/bacula-fd; ls /etc/bacula; ls -d /opt/bacula/working /opt/bacula/plugins")?;
+    must(
+        named == "CONFIG=/opt/bacula/etc/bacula-fd.conf\nscripts\n/opt/bacula/plugins\n/opt/bacula/working\n",
+        || format!("in the place of bacula.org's package:\n{named}"),
+    )?;
+    host.sh("bacula-fd -t -c /opt/bacula/etc/bacula-fd.conf")?;
+    apt(&host, "purge ferrofd")?;
+    apt(&host, "install /u.deb")?;
+    let back =
+        host.sh("cat /opt/bacula/etc/bacula-fd.conf; dpkg --verify bacula-client; ls -d /etc/default/bacula-fd || :")?;
+    must(back.starts_with(conf) && back.contains("No such file"), || format!("bacula.org's package is back:\n{back}"))?;
+    step("a host with bacula.org's package: refused with a word; its configuration is used when it is gone");
     Ok(())
 }
