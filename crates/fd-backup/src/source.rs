@@ -34,8 +34,8 @@ const ALL_LEASES: Duration = Duration::from_secs(600);
 const WORTH_ADVICE: i64 = 1 << 20;
 
 /// The file systems whose word for holes is taken: ext4, XFS, Btrfs, tmpfs, F2FS, and overlays,
-/// which lie on one of them as a rule. ZFS has called data a hole that had just been written, and so
-/// would a server that stands on it.
+/// which lie on one of them as a rule. ZFS has called data a hole that had just been written, and
+/// so would a server that stands on it.
 const KNOWS_HOLES: [u32; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0x794c_7630];
 
 /// An open file, device or fifo.

@@ -121,8 +121,8 @@ pub struct KeyPair {
 }
 
 impl KeyPair {
-    /// Whether the private key is that of the certificate. If not, nothing that is encrypted for the
-    /// certificate can be decrypted, and no signature is good.
+    /// Whether the private key is that of the certificate. If not, nothing that is encrypted for
+    /// the certificate can be decrypted, and no signature is good.
     pub fn is_pair(&self) -> bool {
         self.certificate.key().public_eq(self.private.key())
     }
