@@ -31,8 +31,10 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
-    fn found(&mut self, client: &ClientOptions) -> &mut Vec<String> {
-        if client.fd == Fd::Stock { &mut self.of_stock } else { &mut self.differences }
+    /// The differences of what these clients have done together.
+    fn found(&mut self, clients: &[&ClientOptions]) -> &mut Vec<String> {
+        let is_stock = clients.iter().all(|client| client.fd == Fd::Stock);
+        if is_stock { &mut self.of_stock } else { &mut self.differences }
     }
 }
 
@@ -110,15 +112,16 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
             (verdict.records, verdict.files) = (verdict.records + records, verdict.files + job.row.files);
             for (part, lines) in parts {
                 let what = format!("{phase} {} {part}", row.levels[*phase]);
-                verdict.found(client).extend(record.differences(row.name, &what, &row.input(), &lines)?);
+                verdict.found(&[client]).extend(record.differences(row.name, &what, &row.input(), &lines)?);
             }
         }
     }
     for one in restores::restore(&bed, plan, rows, &done)? {
         let (row, verdict) = (&rows[one.row], &mut verdicts[one.row]);
         verdict.restored += one.files;
-        // What comes back is what was saved, whoever restores it.
-        verdict.found(&plan.clients[one.by.0]).extend(compare(record, row, &one)?);
+        // What comes back is what was saved, whoever restores it; where not, one of them is ours.
+        let by = [one.by.0, one.by.1].map(|client| &plan.clients[client]);
+        verdict.found(&by).extend(compare(record, row, &one)?);
     }
     Ok(verdicts)
 }

@@ -179,6 +179,9 @@ impl Creator<'_, '_> {
         if existing.is_none() || stays(item) {
             return Ok(());
         }
+        if item.output.ends_with(b"/") {
+            return self.refuse(&texts::no_file_name(&item.name));
+        }
         if item.has_encrypted_data() && !self.has_keys {
             return self.refuse(&texts::kept_without_keys(&item.output));
         }

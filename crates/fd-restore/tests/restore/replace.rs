@@ -288,6 +288,20 @@ fn a_name_that_cannot_be_decided_is_restored_nowhere() {
     assert!(!place.exists("g") && !place.exists("d"));
 }
 
+/// A name with a slash at its end is none that a file can have.
+#[test]
+fn what_can_not_be_made_for_its_name_replaces_nothing() {
+    let place = Place::new();
+    for name in ["file", "link"] {
+        fs::write(place.path(name), b"old").unwrap();
+    }
+    let mut volume = Volume::new();
+    volume.file("/file/", b"new").symlink("/link/", "target");
+    let finished = place.job_with(Replace::Always).run(&volume);
+    assert_eq!(finished.told().iter().filter(|(kind, _)| *kind == MessageType::Error).count(), 2);
+    assert_eq!(["file", "link"].map(|name| place.read(name)), [b"old", b"old"]);
+}
+
 /// A file that could not be read when it was saved has a record and no data: an empty one in the
 /// place of what is there would be all that is left of it.
 #[test]
