@@ -12,11 +12,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
+use fd_os::file_system::is_local;
 use fd_os::threads;
 use fd_records::{FileType, Stat};
 use fd_walk::Entry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, fstatfs, seek};
+use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::exchange::idle;
@@ -32,11 +33,6 @@ const LONGEST_LEASE: Duration = Duration::from_secs(60);
 const ALL_LEASES: Duration = Duration::from_secs(600);
 /// From this size on, the kernel is advised that the file is read sequentially.
 const WORTH_ADVICE: i64 = 1 << 20;
-
-/// The file systems whose word for holes is taken: ext4, XFS, Btrfs, tmpfs, F2FS, and overlays,
-/// which lie on one of them as a rule. ZFS has called data a hole that had just been written, and
-/// so would a server that stands on it.
-const KNOWS_HOLES: [u32; 6] = [0xef53, 0x5846_5342, 0x9123_683e, 0x0102_1994, 0xf2f5_2010, 0x794c_7630];
 
 /// An open file, device or fifo.
 #[derive(Debug)]
@@ -234,8 +230,7 @@ impl Source {
 
     /// Whether the file system is known to tell the truth about holes.
     pub(crate) fn knows_holes(&self) -> bool {
-        let kind = fstatfs(&self.file).ok().and_then(|found| u32::try_from(found.f_type).ok());
-        kind.is_some_and(|kind| KNOWS_HOLES.contains(&kind))
+        is_local(&self.file)
     }
 
     /// The position of the next byte outside of a hole, at `position` or behind it; if there is

@@ -10,13 +10,14 @@
 //! - `threads`: threads that hang in the kernel and are left behind; `sync`: what they are made of;
 //! - `lock`: a lock that a panic leaves usable;
 //! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
-//! - `page_cache`, `priority`, `low_water`, `daemonize`, `clock_state`: the kernel.
+//! - `file_system`, `page_cache`, `priority`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod clock_state;
 pub mod daemonize;
 pub mod depth;
 mod error_text;
+pub mod file_system;
 pub mod local_time;
 pub mod locale;
 pub mod lock;

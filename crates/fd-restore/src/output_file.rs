@@ -7,15 +7,12 @@ use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 
 use fd_messages::CancelToken;
 use fd_metadata::{AttributeFailures, Target, UsualOwner};
+use fd_os::file_system::is_local;
 use fd_records::{MetadataKind, Stat};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::{FileStat, Mode, SFlag, fchmod, fstat};
-use nix::sys::statfs::{
-    BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, F2FS_SUPER_MAGIC, FsType, OVERLAYFS_SUPER_MAGIC, TMPFS_MAGIC, XFS_SUPER_MAGIC,
-    fstatfs,
-};
 use nix::unistd::{close, geteuid};
 
 use crate::texts::FailedWrite;
@@ -64,16 +61,6 @@ const READ: usize = 256 * 1024;
 
 /// Zeros that are written at a time.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
-
-/// Local file systems, whose files are read from the page cache after they were written. ext2 and
-/// ext3 have the number of ext4.
-const LOCAL: [FsType; 6] =
-    [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC, TMPFS_MAGIC, F2FS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC];
-
-/// Whether what is open is on a local file system.
-pub(crate) fn is_local(open: impl AsFd) -> bool {
-    fstatfs(open).is_ok_and(|found| LOCAL.contains(&found.filesystem_type()))
-}
 
 /// An open file and where the next data goes.
 #[derive(Debug)]

@@ -107,7 +107,7 @@ impl Conversation<'_> {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
             accurate: self.asked.accurate.clone(),
-            network_buffer: usize::try_from(self.daemon.config().file_daemon.max_network_buffer_size).unwrap_or(0),
+            network_buffer: self.daemon.network_buffer(),
             encrypts: self.daemon.jobs.encrypts(),
             plugins: access.as_ref().map(|access| Arc::clone(&access.plugins)).unwrap_or_default(),
             facts: access.map_or_else(|| Arc::new(NoFacts) as Arc<dyn JobFacts>, |access| access.facts),

@@ -38,11 +38,10 @@ impl Conversation<'_> {
     fn verify_disk(&mut self) {
         let job = self.job();
         job.change_status(JobStatus::Running);
-        let buffer = self.daemon.config().file_daemon.max_network_buffer_size;
         let plan = VerifyPlan {
             fileset: self.complete_fileset(),
             walk: WalkSettings { purpose: Purpose::Verify, ..self.walk_settings() },
-            network_buffer: usize::try_from(buffer).unwrap_or(0),
+            network_buffer: self.daemon.network_buffer(),
             encrypts: self.daemon.jobs.encrypts(),
         };
         // As in the stock daemon there are no heartbeats: the packets keep the connection alive.

@@ -27,7 +27,7 @@ use crate::texts;
 pub(crate) fn plan(daemon: &Daemon, walk: WalkSettings, file_index: u32) -> BackupPlan {
     let config = &daemon.config().file_daemon;
     let mut plan = BackupPlan::new(Arc::default(), walk);
-    plan.network_buffer = usize::try_from(config.max_network_buffer_size).unwrap_or(0);
+    plan.network_buffer = daemon.network_buffer();
     plan.files_before = file_index;
     plan.max_job_errors = config.max_job_error_count;
     plan.protection.clone_from(&daemon.jobs.protection);

@@ -183,6 +183,11 @@ impl Daemon {
         &self.supervisor.config
     }
 
+    /// `Maximum Network Buffer Size`, in bytes; 0 where it is not given.
+    pub(crate) fn network_buffer(&self) -> usize {
+        usize::try_from(self.config().file_daemon.max_network_buffer_size).unwrap_or(0)
+    }
+
     /// How long a caller may take for the whole login.
     pub(crate) fn login(&self) -> Duration {
         Duration::from_secs(self.settings.connection.login.into())

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 use std::time::Duration;
 
 use fd_records::{FileType, Stat, Stream};
@@ -79,13 +78,12 @@ fn data_anywhere_in_a_sparse_file_is_sent() {
 
 #[test]
 fn only_known_file_systems_are_asked_for_holes() {
-    let knows = |path: &Path| {
-        let file = File::open(path).unwrap();
-        Source::new(file.into(), FileType::Regular, &Stat::default(), Duration::ZERO).knows_holes()
-    };
-    let bed = Bed::new("Ms");
-    File::create(bed.path("file")).unwrap();
-    assert_eq!((knows(&bed.path("file")), knows(Path::new("/proc/version"))), (true, false));
+    let of = |path| knows_holes(File::open(path).unwrap());
+    assert_eq!((of("/dev/shm"), of("/proc/version")), (true, false));
+}
+
+fn knows_holes(file: File) -> bool {
+    Source::new(file.into(), FileType::Regular, &Stat::default(), Duration::ZERO).knows_holes()
 }
 
 #[test]
@@ -95,6 +93,9 @@ fn a_hole_of_a_terabyte_takes_no_time() {
     let len = 1 << 40;
     if file.set_len(len).is_err() {
         return skip::test("this file system has no files of a terabyte");
+    }
+    if !knows_holes(file.try_clone().unwrap()) {
+        return skip::test("this file system is not asked for holes");
     }
     file.write_all_at(b"data", len / 2).unwrap();
     let outcome = bed.run();

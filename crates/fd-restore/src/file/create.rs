@@ -152,11 +152,11 @@ impl Creator<'_, '_> {
 
     /// Creates everything except directories.
     fn object(&mut self, item: &RestoreItem, object: Object, place: &Place<'_>) -> Step<Created> {
+        if object == Object::Unnamed {
+            return self.unnamed(item, place);
+        }
         if object != Object::NewFile {
             self.make_room(item, place)?;
-        }
-        if object == Object::Unnamed {
-            return self.refuse(&texts::no_file_name(&item.name));
         }
         let ready = self.prepare_parent(item, &place.parent)?;
         match object {
@@ -166,6 +166,13 @@ impl Creator<'_, '_> {
             Object::HardLink => self.hard_link(item, place.name, ready),
             Object::Special => self.special(item, place, ready),
         }
+    }
+
+    /// Says that nothing can be made of a name with a slash at its end. What has it without stays.
+    fn unnamed(&mut self, item: &RestoreItem, place: &Place<'_>) -> Step<Created> {
+        let existing = self.existing(item, &place.parent, place.name)?;
+        self.decide(item, place.path, existing.as_ref(), |here| pin(here, place.name))?;
+        self.refuse(&texts::no_file_name(&item.name))
     }
 
     /// Removes the existing object, if it is to be replaced.
@@ -178,9 +185,6 @@ impl Creator<'_, '_> {
         }
         if existing.is_none() || stays(item) {
             return Ok(());
-        }
-        if item.output.ends_with(b"/") {
-            return self.refuse(&texts::no_file_name(&item.name));
         }
         if item.has_encrypted_data() && !self.has_keys {
             return self.refuse(&texts::kept_without_keys(&item.output));

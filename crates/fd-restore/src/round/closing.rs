@@ -188,7 +188,7 @@ impl Round<'_> {
             }
             (None, DigestRecord::Waits(_) | DigestRecord::Done | DigestRecord::NotCome) => {}
         }
-        if let Some(written) = may_lack_zeros(item, to) {
+        if let Some(written) = end_before_zeros(item, to) {
             report.now(MessageType::Warning, &texts::zeros_missing(&item.output, written));
         }
         if let Some(plugin) = self.section.plugin() {
@@ -264,9 +264,9 @@ fn wrong_length(item: &RestoreItem, to: &mut Taker) -> Option<i64> {
     to.length().filter(|restored| *restored != item.stat.size && (*restored > 0 || !item.is_of_plugin))
 }
 
-/// What was written to a device or FIFO that may have had zeros behind it when it was saved: to a
-/// device with room for them, or a FIFO, whose end is where its data ends.
-fn may_lack_zeros(item: &RestoreItem, to: &mut Taker) -> Option<u64> {
+/// Where the data of a device or FIFO ends that may have had zeros behind it when it was saved: of
+/// a device with room for them, or a FIFO, whose end is where its data ends.
+fn end_before_zeros(item: &RestoreItem, to: &mut Taker) -> Option<u64> {
     let Taker::File(file) = to else { return None };
     let written = file.address();
     let has_room = |length: i64| u64::try_from(length).is_ok_and(|length| length > written);

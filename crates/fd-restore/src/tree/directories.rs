@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
 use fd_metadata::{Target, pin};
+use fd_os::file_system::is_local;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
@@ -13,7 +14,7 @@ use nix::sys::time::TimeSpec;
 use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
 use super::output_path::{Base, OutputPath, common_length, components};
-use crate::output_file::{Identity, is_local};
+use crate::output_file::Identity;
 
 use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
