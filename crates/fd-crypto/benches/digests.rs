@@ -36,11 +36,11 @@ fn bench(criterion: &mut Criterion) {
 
 /// Parts of 128 KiB of so many messages.
 fn side_by_side(criterion: &mut Criterion) {
-    let data = vec![vec![0x5a; 128 << 10]; SideBySide::WIDTH];
+    let data = vec![vec![0x5a; 128 << 10]; SideBySide::WIDEST];
     let mut group = criterion.benchmark_group("side by side");
     for (processor, kind) in Processor::variants().flat_map(|one| DigestKind::ALL.map(|kind| (one, kind))) {
         let Some(begun) = SideBySide::begin(DigestSet::EMPTY.with(kind), processor) else { continue };
-        for count in 1..=SideBySide::WIDTH {
+        for count in 1..=SideBySide::width(processor) {
             group.throughput(Throughput::Bytes((count * (128 << 10)) as u64));
             group.bench_function(BenchmarkId::new(format!("{kind:?} {processor}"), count), |bencher| {
                 let mut digests = vec![begun; count];

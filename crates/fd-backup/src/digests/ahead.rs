@@ -1,5 +1,5 @@
-//! Digests of large files ahead of their turn: of up to eight files that wait for a worker, side by
-//! side.
+//! Digests of large files ahead of their turn: of eight or sixteen files that wait for a worker,
+//! side by side.
 //!
 //! A single digest leaves most of a processor idle; eight side by side cost hardly more. Workers
 //! seldom read eight large files at a time, because data must be kept until it is sent. So a thread
@@ -225,7 +225,7 @@ impl DigestsAhead {
         let mut state = self.state.lock();
         loop {
             state.taken = files.len();
-            if files.len() < SideBySide::WIDTH
+            if files.len() < SideBySide::width(self.processor)
                 && let Some(file) = self.take(&mut state)
             {
                 drop(state);

@@ -22,7 +22,7 @@ pub(super) enum Avx2 {
 }
 
 /// The narrow kernel, with AVX-512F and AVX-512VL. There is a value only on processors with both.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Avx512 {
     #[cfg(target_arch = "x86_64")]
     Found,
@@ -45,6 +45,26 @@ impl Kernels {
     #[cfg(not(target_arch = "x86_64"))]
     pub(super) fn new(_: Algorithm, _: Processor) -> Option<Self> {
         None
+    }
+
+    /// The number of messages that they take at a time.
+    pub(super) const fn width(self) -> usize {
+        if self.wide.is_some() { WIDE } else { NARROW }
+    }
+
+    /// Takes the blocks of these messages, which are `count`, at most [`Self::width`]: as many
+    /// blocks as the shortest run has.
+    pub(super) fn advance<'a>(
+        self,
+        algorithm: Algorithm,
+        count: usize,
+        messages: impl Iterator<Item = (&'a mut Words, Run<'a>)>,
+    ) {
+        match (self.wide, self.narrow) {
+            (_, Some(narrow)) if count <= NARROW => narrow.advance(algorithm, messages),
+            (Some(wide), _) => wide.advance(messages),
+            (None, _) => {}
+        }
     }
 }
 

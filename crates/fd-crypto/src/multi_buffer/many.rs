@@ -2,7 +2,7 @@
 
 use fd_records::{DigestKind, DigestValue};
 
-use super::algorithm::{Algorithm, NARROW, WIDE};
+use super::algorithm::{Algorithm, WIDE};
 use super::kernels::Kernels;
 use super::message::Message;
 use crate::processor::Processor;
@@ -37,11 +37,10 @@ impl Many {
         messages: impl IntoIterator<Item = &'m [u8]>,
         mut done: impl FnMut(usize, DigestValue),
     ) {
-        let Self { algorithm, kernels: Kernels { wide, narrow } } = self;
+        let Self { algorithm, kernels } = self;
         let mut waiting = messages.into_iter().enumerate();
         let mut present: [Message<'m>; WIDE] = std::array::from_fn(|_| Message::default());
-        let width = if wide.is_some() { WIDE } else { NARROW };
-        let (present, _) = present.split_at_mut(width);
+        let (present, _) = present.split_at_mut(kernels.width());
         loop {
             for message in present.iter_mut().filter(|message| message.is_finished()) {
                 if let Some((number, bytes)) = waiting.next() {
@@ -52,11 +51,7 @@ impl Many {
             let (count, steps) = (busy().count(), busy().map(Message::at_hand).min());
             let Some(steps) = steps else { return };
             let busy = present.iter_mut().filter(|message| !message.is_finished()).map(|message| message.next(steps));
-            match (wide, narrow) {
-                (_, Some(narrow)) if count <= NARROW => narrow.advance(algorithm, busy),
-                (Some(wide), _) => wide.advance(busy),
-                (None, _) => return,
-            }
+            kernels.advance(algorithm, count, busy);
             for (number, words) in present.iter_mut().filter_map(Message::take_finished) {
                 done(number, algorithm.value(words));
             }

@@ -2,8 +2,8 @@
 
 use fd_records::DigestKind;
 
-use super::algorithm::{Algorithm, BLOCK, NARROW, Run, Words};
-use super::kernels::{Avx512, Kernels};
+use super::algorithm::{Algorithm, BLOCK, NARROW, Run, WIDE, Words};
+use super::kernels::Kernels;
 use crate::processor::Processor;
 use crate::set::{DigestSet, DigestValues};
 
@@ -11,7 +11,7 @@ use crate::set::{DigestSet, DigestValues};
 /// the middle of the message goes on on its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SideBySide {
-    kernel: Avx512,
+    processor: Processor,
     /// The state of each digest, in the order of [`Algorithm::ALL`].
     words: [Option<Words>; Algorithm::ALL.len()],
 }
@@ -20,8 +20,14 @@ pub struct SideBySide {
 type Part<'m> = (&'m mut SideBySide, Run<'m>);
 
 impl SideBySide {
-    /// The number of messages that cost hardly more than one.
-    pub const WIDTH: usize = NARROW;
+    /// The largest [`Self::width`].
+    pub const WIDEST: usize = WIDE;
+
+    /// The number of messages that cost hardly more than one on this processor. More of them would
+    /// cost less each, but then each one takes longer.
+    pub const fn width(processor: Processor) -> usize {
+        if processor.has_avx512() { NARROW } else { WIDE }
+    }
 
     /// Whether digests of this kind are faster side by side on this processor than one by one.
     pub fn suits(kind: DigestKind, processor: Processor) -> bool {
@@ -31,28 +37,31 @@ impl SideBySide {
     /// The digests of these kinds at the beginning of a message. `None` if the set is empty, or
     /// [`Self::suits`] is false for a kind.
     pub fn begin(kinds: DigestSet, processor: Processor) -> Option<Self> {
-        let mut found = None;
+        let mut words = [None; Algorithm::ALL.len()];
         for kind in kinds.iter() {
             let algorithm = Algorithm::of(kind)?;
-            let kernel = Kernels::new(algorithm, processor)?.narrow?;
-            let message = found.get_or_insert(Self { kernel, words: [None; Algorithm::ALL.len()] });
-            if let Some(words) = message.words.get_mut(algorithm as usize) {
+            Kernels::new(algorithm, processor)?;
+            if let Some(words) = words.get_mut(algorithm as usize) {
                 *words = Some(algorithm.start());
             }
         }
-        found
+        words.iter().any(Option::is_some).then_some(Self { processor, words })
     }
 
-    /// Takes the blocks of these messages, [`Self::WIDTH`] messages at a time.
+    /// Takes the blocks of these messages, which are for one processor: [`Self::width`] messages at
+    /// a time.
     pub fn advance<'m>(messages: impl IntoIterator<Item = (&'m mut Self, &'m [[u8; BLOCK]])>) {
-        let mut messages = messages.into_iter().fuse();
-        loop {
-            let mut group: [Option<Part<'m>>; Self::WIDTH] = std::array::from_fn(|_| messages.next());
-            if group.iter().all(Option::is_none) {
-                return;
-            }
+        let mut messages = messages.into_iter().peekable();
+        while let Some((Self { processor, .. }, _)) = messages.peek() {
+            let processor = *processor;
+            let mut group: [Option<Part<'m>>; Self::WIDEST] = [const { None }; Self::WIDEST];
+            group.iter_mut().zip(messages.by_ref().take(Self::width(processor))).for_each(|(place, part)| {
+                *place = Some(part);
+            });
             for algorithm in Algorithm::ALL {
-                advance_all(algorithm, &mut group);
+                if let Some(kernels) = Kernels::new(algorithm, processor) {
+                    advance_all(algorithm, kernels, &mut group);
+                }
             }
         }
     }
@@ -61,10 +70,10 @@ impl SideBySide {
     pub fn finish(mut self, rest: &[u8], length: u64) -> DigestValues {
         let mut values = DigestValues::default();
         for (algorithm, words) in Algorithm::ALL.into_iter().zip(&mut self.words) {
-            if let Some(words) = words {
+            if let (Some(words), Some(kernels)) = (words, Kernels::new(algorithm, self.processor)) {
                 let (tail, blocks) = algorithm.padded(rest, length);
                 let tail = tail.get(..blocks).unwrap_or_default();
-                self.kernel.advance(algorithm, std::iter::once((&mut *words, tail)));
+                kernels.advance(algorithm, 1, std::iter::once((&mut *words, tail)));
                 values.set(algorithm.value(*words));
             }
         }
@@ -73,27 +82,26 @@ impl SideBySide {
 }
 
 /// Takes all blocks of the messages that have a digest of this algorithm.
-fn advance_all(algorithm: Algorithm, messages: &mut [Option<Part<'_>>; SideBySide::WIDTH]) {
+fn advance_all(algorithm: Algorithm, kernels: Kernels, messages: &mut [Option<Part<'_>>; SideBySide::WIDEST]) {
     let mut left = messages.each_ref().map(|part| part.as_ref().map_or(&[][..], |(_, blocks)| *blocks));
     loop {
-        let mut found = None;
-        let mut wanted = [const { None }; SideBySide::WIDTH];
+        let (mut count, mut steps) = (0, usize::MAX);
+        let mut wanted = [const { None }; SideBySide::WIDEST];
         for ((place, part), blocks) in wanted.iter_mut().zip(messages.iter_mut()).zip(&mut left) {
-            let Some((SideBySide { kernel, words }, _)) = part else { continue };
-            if let Some(Some(words)) = words.get_mut(algorithm as usize)
-                && !blocks.is_empty()
-            {
-                let (_, steps) = found.unwrap_or((*kernel, usize::MAX));
-                found = Some((*kernel, steps.min(blocks.len())));
+            let words = part.as_mut().and_then(|(message, _)| message.words.get_mut(algorithm as usize)?.as_mut());
+            if let Some(words) = words.filter(|_| !blocks.is_empty()) {
+                (count, steps) = (count + 1, steps.min(blocks.len()));
                 *place = Some((words, blocks));
             }
         }
-        let Some((kernel, steps)) = found else { return };
+        if count == 0 {
+            return;
+        }
         let parts = wanted.into_iter().flatten().map(|(words, blocks)| {
             let (now, later) = blocks.split_at_checked(steps).unwrap_or((blocks, &[]));
             *blocks = later;
             (words, now)
         });
-        kernel.advance(algorithm, parts);
+        kernels.advance(algorithm, count, parts);
     }
 }

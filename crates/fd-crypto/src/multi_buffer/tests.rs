@@ -54,8 +54,8 @@ fn kernels_are_those_of_the_variant() {
         // One by one is faster with instructions for it.
         assert_eq!(has(Algorithm::Sha256), (name == "avx512").then_some(true), "{name}");
         for kind in DigestKind::ALL {
-            let narrow = Algorithm::of(kind).and_then(has) == Some(true);
-            assert_eq!(SideBySide::suits(kind, variant), narrow, "{kind} {name}");
+            let has_any = Algorithm::of(kind).and_then(has).is_some();
+            assert_eq!(SideBySide::suits(kind, variant), has_any, "{kind} {name}");
         }
         assert_eq!(SideBySide::begin(DigestSet::EMPTY, variant), None);
         let with_another = DigestSet::EMPTY.with(DigestKind::Md5).with(DigestKind::Sha1);
@@ -170,7 +170,7 @@ fn messages_side_by_side_have_their_own_digests() {
         }
     }
     if !is_tested {
-        skip::test::<()>("needs AVX-512");
+        skip::test::<()>("needs AVX2");
     }
 }
 

@@ -1,6 +1,6 @@
 //! The MD5 or SHA-256 of long files, made of several files at a time once they are restored: eight
-//! side by side take hardly longer than one alone, which would take longer than the rest of the
-//! restore.
+//! or sixteen side by side take hardly longer than two alone, and one alone takes longer than the
+//! rest of the restore.
 //!
 //! A file is kept open, for reading only, when its digest record or its signature has come. Once
 //! there are enough, a thread reads them back, from the page cache as a rule, while the job goes
@@ -29,8 +29,6 @@ const MOST_FILES: usize = 16;
 const MOST_BYTES: u64 = 512 << 20;
 /// The largest part of the host's memory that these may be: one in so many.
 const SHARE_OF_MEMORY: u64 = 16;
-/// How many of them are read at a time.
-const TOGETHER: usize = SideBySide::WIDTH;
 /// Bytes that are read of each file at a time, a multiple of [`BLOCK`]. All together should fit
 /// into a processor's own cache.
 const PIECE: usize = 32 << 10;
@@ -195,11 +193,11 @@ impl LongFiles {
         }
         self.waiting_bytes = 0;
         let files = Arc::new(std::mem::take(&mut self.waiting));
-        let (theirs, cancel) = (Arc::clone(&files), self.cancel.clone());
-        match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, &cancel)) {
+        let (theirs, together, cancel) = (Arc::clone(&files), SideBySide::width(self.processor), self.cancel.clone());
+        match thread::Builder::new().name("long files".to_owned()).spawn(move || check(&theirs, together, &cancel)) {
             Ok(findings) => self.working = Some((files, findings)),
             Err(_no_thread) => {
-                let findings = check(&files, &self.cancel);
+                let findings = check(&files, together, &self.cancel);
                 self.done.push((files, findings));
             }
         }
@@ -298,15 +296,15 @@ fn digest(files: &mut [Reading<'_>]) {
     );
 }
 
-/// Reads these files and makes their digests.
-fn check(files: &[LongFile], cancel: &CancelToken) -> Vec<Finding> {
+/// Reads these files, so many at a time, and makes their digests.
+fn check(files: &[LongFile], together: usize, cancel: &CancelToken) -> Vec<Finding> {
     let mut findings = vec![Finding::Cancelled; files.len()];
     let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
     // The longest first, so that the kernel is busy to the end.
     waiting.sort_by_key(|(_, file)| file.length);
     let mut reading: Vec<Reading<'_>> = Vec::new();
     loop {
-        while reading.len() < TOGETHER
+        while reading.len() < together
             && let Some(next) = waiting.pop()
         {
             reading.push(Reading::new(next));

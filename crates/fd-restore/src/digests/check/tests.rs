@@ -147,7 +147,7 @@ fn a_file_that_was_left_is_digested_when_its_order_changes() {
         }
     }
     if !has_any {
-        skip::test::<()>("needs AVX-512");
+        skip::test::<()>("needs AVX2");
     }
 }
 
