@@ -135,8 +135,8 @@ impl<'s> Sender<'s> {
         Ok(())
     }
 
-    /// A read error counts a second time, and one beyond the limit ends the job (reference 04
-    /// §8.2).
+    /// With a limit of errors, a read error counts a second time, and one beyond it ends the job
+    /// (reference 04 §8.2).
     fn check_error_limit(&mut self) -> Result<(), BackupError> {
         if self.plan.max_job_errors == 0 {
             return Ok(());

@@ -14,6 +14,8 @@ use crate::texts;
 
 /// So many events of one file are kept.
 const MOST_EVENTS: usize = 1000;
+/// And so many bytes of their texts.
+const MOST_EVENT_BYTES: usize = 4 << 20;
 /// With so many messages, or so many bytes of them, they are handed on while the call goes on.
 const MANY: (usize, usize) = (16, 64 << 10);
 /// So many messages, and bytes of them, are kept where they can't be handed on before the call is
@@ -30,9 +32,6 @@ pub(crate) enum Way<'h> {
     /// To the operator, each at once.
     Direct(&'h dyn Fn(MessageType, &[u8])),
 }
-
-/// And so many bytes of their texts.
-const MOST_EVENT_BYTES: usize = 4 << 20;
 
 /// What is the same for all calls of a job.
 #[derive(Clone, Copy)]

@@ -25,6 +25,14 @@ fn negative_values_change_nothing() {
 }
 
 #[test]
+fn blowup_is_kept_and_shown() {
+    let debug = debug();
+    let answer = debug.change(&SetDebug { blowup: 5, ..wanted(1, -1, -1, "", "") });
+    assert_eq!(answer.blowup, 5);
+    assert_eq!(debug.change(&wanted(1, -1, -1, "", "")).blowup, 5);
+}
+
+#[test]
 fn tags_are_added_and_taken_away() {
     assert_eq!(parse_tags(b""), Some(0));
     assert_eq!(parse_tags(b"NETWORK,,lock"), Some(1 << 29 | 1 << 30));
