@@ -70,6 +70,8 @@ struct Current {
     name: Vec<u8>,
     fetch: Fetch,
     piece: Bytes,
+    /// What is wrong behind the bytes that were handed over.
+    failed: Option<S3Error>,
 }
 
 #[derive(Default, Debug)]
@@ -133,7 +135,7 @@ impl Backup {
             match head {
                 Ok(head) => {
                     describe(file, name.clone(), &listed, Some(&head));
-                    self.current = Some(Current { name, fetch, piece: Bytes::new() });
+                    self.current = Some(Current { name, fetch, piece: Bytes::new(), failed: None });
                     return Ok(true);
                 }
                 Err(S3Error::Canceled) => return Err(S3Error::Canceled),
@@ -236,17 +238,28 @@ impl Backup {
 
     /// Reads on in it.
     pub(crate) fn read(&mut self, host: &mut dyn Host, buffer: &mut [u8]) -> IoDone {
-        let Some(Current { name, fetch, piece }) = &mut self.current else { return IoDone::error(libc::EBADF) };
+        let Some(Current { name, fetch, piece, failed }) = &mut self.current else {
+            return IoDone::error(libc::EBADF);
+        };
         let mut count = 0;
         while count < buffer.len() {
             if piece.is_empty() {
-                match self.cancel.wait(fetch.next()) {
+                let next = match failed.take() {
+                    Some(error) => Ok(Some(Err(error))),
+                    None => self.cancel.wait(fetch.next()),
+                };
+                match next {
                     Ok(None) => break,
                     Ok(Some(Ok(next))) => {
                         *piece = next;
                         continue;
                     }
                     Ok(Some(Err(S3Error::Canceled))) | Err(_) => return IoDone::error(libc::ECANCELED),
+                    // What came before belongs to the object.
+                    Ok(Some(Err(error))) if count > 0 => {
+                        *failed = Some(error);
+                        break;
+                    }
                     Ok(Some(Err(error))) => {
                         self.counts.failed += 1;
                         host.message(MessageType::Warning, &texts::not_read(name, &error));

@@ -26,6 +26,8 @@ mod names;
 mod object;
 mod patience;
 mod restore;
+#[cfg(test)]
+mod server;
 mod settings;
 mod texts;
 mod upload;

@@ -66,9 +66,17 @@ impl Fetch {
         let (pieces, data) = mpsc::channel(MOST_PIECES);
         let most = room;
         let room = Arc::new(Semaphore::new(room));
-        let work = Work { client: Arc::clone(client), listed, pieces, room: Arc::clone(&room), most };
+        let work = Work {
+            client: Arc::clone(client),
+            listed,
+            heads: Some(heads),
+            pieces,
+            room: Arc::clone(&room),
+            most,
+            held: Bytes::new(),
+        };
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
-        let task = runtime.spawn(work.run(heads)).abort_handle();
+        let task = runtime.spawn(work.run()).abort_handle();
         Ok(Self { head, data, room, most, task, _share: share })
     }
 
@@ -92,9 +100,14 @@ impl Fetch {
 struct Work {
     client: Arc<Client>,
     listed: Listed,
+    /// Until the head is handed over.
+    heads: Option<oneshot::Sender<Result<Head, S3Error>>>,
     pieces: mpsc::Sender<Result<Bytes, S3Error>>,
     room: Arc<Semaphore>,
     most: usize,
+    /// The piece that has come last. It is handed over when the next one has come; the last one
+    /// only if all are right, so that what is wrong is never whole on the volume.
+    held: Bytes,
 }
 
 /// An object whose head is known.
@@ -106,31 +119,36 @@ enum Begun {
 }
 
 impl Work {
-    async fn run(self, heads: oneshot::Sender<Result<Head, S3Error>>) {
-        let (head, begun) = match self.begin().await {
-            Ok(begun) => begun,
-            Err(error) => {
-                // Nobody waits in a canceled job.
-                let _gone = heads.send(Err(error));
-                return;
-            }
+    async fn run(mut self) {
+        let ended = match self.begin().await {
+            Ok((head, Begun::Whole(bytes))) => self.hand_over(&head, bytes).await,
+            Ok((head, Begun::Streams(answer))) => self.read(answer, &head, &mut None).await,
+            Err(error) => Err(error),
         };
-        let _gone = heads.send(Ok(head.clone()));
-        match begun {
-            Begun::Whole(bytes) => {
-                let _gone = self.pieces.send(Ok(bytes)).await;
-            }
-            Begun::Streams(answer) => {
-                if let Err(error) = self.read(answer, &head, &mut None).await {
-                    let _gone = self.pieces.send(Err(error)).await;
-                }
+        if let Err(error) = ended {
+            // Nobody waits in a canceled job.
+            match self.heads.take() {
+                Some(heads) => drop(heads.send(Err(error))),
+                None => drop(self.pieces.send(Err(error)).await),
             }
         }
     }
 
+    /// Hands over a piece; the head before the first one, because an object of which nothing has
+    /// come must not be on the volume at all.
+    async fn hand_over(&mut self, head: &Head, bytes: Bytes) -> Result<(), S3Error> {
+        if let Some(heads) = self.heads.take() {
+            heads.send(Ok(head.clone())).map_err(|_| S3Error::Canceled)?;
+        }
+        let wanted = u32::try_from(bytes.len().min(self.most)).unwrap_or_default();
+        let room = self.room.acquire_many(wanted).await.map_err(|_| S3Error::Canceled)?;
+        room.forget();
+        self.pieces.send(Ok(bytes)).await.map_err(|_| S3Error::Canceled)
+    }
+
     /// Asks for the object. What there is room for is read to its end before any of it is handed
     /// over: a part of an object on the volume would look like the object to later jobs.
-    async fn begin(&self) -> Result<(Head, Begun), S3Error> {
+    async fn begin(&mut self) -> Result<(Head, Begun), S3Error> {
         let mut tries = Tries::new(self.client.settings().retries);
         loop {
             let answer = self.client.ask_again(&self.question(0, None)).await?;
@@ -176,7 +194,12 @@ impl Work {
 
     /// Reads an object to its end, and checks it. Its bytes are passed on, or kept where there is a
     /// place for them.
-    async fn read(&self, first: Response<Incoming>, head: &Head, kept: &mut Option<Vec<u8>>) -> Result<(), S3Error> {
+    async fn read(
+        &mut self,
+        first: Response<Incoming>,
+        head: &Head,
+        kept: &mut Option<Vec<u8>>,
+    ) -> Result<(), S3Error> {
         let etag = head.etag.as_deref();
         let mut checksum = Checksum::of(first.headers(), etag, self.client.settings().etag_is_md5);
         let mut tries = Tries::new(self.client.settings().retries);
@@ -185,7 +208,7 @@ impl Work {
         loop {
             let before = got;
             let end = match answer {
-                Ok(answer) => self.receive(answer, head.size, &mut got, &mut checksum, kept).await,
+                Ok(answer) => self.receive(answer, head, &mut got, &mut checksum, kept).await,
                 Err(error) => Err(error),
             };
             if got > before {
@@ -199,7 +222,14 @@ impl Work {
             tries.pause(error).await?;
             answer = self.rest(got, etag).await;
         }
-        checksum.differs().map_or(Ok(()), |name| Err(S3Error::Checksum(name)))
+        if let Some(name) = checksum.differs() {
+            return Err(S3Error::Checksum(name));
+        }
+        if kept.is_none() {
+            let last = std::mem::take(&mut self.held);
+            self.hand_over(head, last).await?;
+        }
+        Ok(())
     }
 
     /// Asks for the rest of the object, from this byte on.
@@ -220,14 +250,14 @@ impl Work {
 
     /// Takes what an answer brings, up to the end of the object.
     async fn receive(
-        &self,
+        &mut self,
         answer: Response<Incoming>,
-        size: u64,
+        head: &Head,
         got: &mut u64,
         checksum: &mut Checksum,
         kept: &mut Option<Vec<u8>>,
     ) -> Result<(), S3Error> {
-        let mut body = answer.into_body();
+        let (mut body, size) = (answer.into_body(), head.size);
         loop {
             let frame =
                 timeout(self.client.patience(), body.frame()).await.map_err(|_| late(self.client.patience()))?;
@@ -246,10 +276,12 @@ impl Work {
                 kept.extend_from_slice(&bytes);
                 continue;
             }
-            let wanted = u32::try_from(bytes.len().min(self.most)).unwrap_or_default();
-            let room = self.room.acquire_many(wanted).await.map_err(|_| S3Error::Canceled)?;
-            room.forget();
-            self.pieces.send(Ok(bytes)).await.map_err(|_| S3Error::Canceled)?;
+            if !bytes.is_empty() {
+                let before = std::mem::replace(&mut self.held, bytes);
+                if !before.is_empty() {
+                    self.hand_over(head, before).await?;
+                }
+            }
         }
     }
 }
@@ -269,3 +301,6 @@ pub(crate) fn head(headers: &HeaderMap) -> Result<Head, S3Error> {
 fn header(headers: &HeaderMap, name: &str) -> Option<String> {
     headers.get(name).and_then(|value| value.to_str().ok()).map(ToOwned::to_owned)
 }
+
+#[cfg(test)]
+mod tests;

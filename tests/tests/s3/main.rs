@@ -17,6 +17,7 @@ mod real;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -290,6 +291,51 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
         Ok(if now <= at_rest { Ok(()) } else { Err(format!("{now} threads instead of {at_rest}")) })
     })?;
     bed.client("ours")?.daemon().process()?.must_run()
+}
+
+#[test]
+fn an_object_that_is_wrong_or_torn_is_never_whole_on_the_volume() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let fake = Fake::start();
+    // They do not fit into the memory of one object. The last bytes that the daemon reads of the
+    // first one are as many as it reads at a time.
+    let large = Object::new(&vec![7; 8 << 20]);
+    for key in ["begun", "none", "wrong"] {
+        fake.put(key, large.clone().with(Fault::Wrong));
+    }
+    // Of two of them the connection brings some bytes, and then nothing.
+    fake.answer_with(|mut stream, _, target| {
+        let body: &[u8] = match target.split('?').next() {
+            Some("/bucket/begun") => &[7; 100],
+            Some("/bucket/none") => b"",
+            _ => return None,
+        };
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 8388608\r\nETag: \"x\"\r\n\r\n";
+        Some(stream.write_all(&[head, body].concat()).is_err())
+    });
+    let bed = bed_with(&fake, "retries = 1")?;
+    let full = bed.backup("ours", "level=Full")?.must_be('T')?;
+    for text in [
+        "Error: s3: Could not read /@s3/bucket/begun: ",
+        "Error: s3: Could not read /@s3/bucket/none: ",
+        "Warning: s3: Could not read /@s3/bucket/wrong: the data is not what the object's MD5 says",
+        "Error: Read error on file /@s3/bucket/wrong.",
+    ] {
+        assert!(full.log.contains(text), "{text}:\n{}", full.log);
+    }
+    assert_eq!(names(&bed, &full).0, ["/@s3/bucket/wrong"]);
+    let (job, to) = restored(&bed, &full, "files")?;
+    let length = fs::metadata(to.join("@s3/bucket/wrong")).unwrap().len();
+    assert!(length > 0 && length < 8 << 20, "{length}");
+    assert!(job.row.errors > 0 && job.log.contains("@s3/bucket/wrong not correct."), "{}", job.log);
+
+    fake.put("copy/wrong", Object::new(b"whole"));
+    let into = restored_into(&bed, &full, &bed.folder().join("copy.toml"), "always")?;
+    assert!(into.log.contains("@s3/bucket/wrong: ") && into.log.contains(" bytes came"), "{}", into.log);
+    assert_eq!(fake.objects()[&b"copy/wrong"[..]].data, b"whole");
+    Ok(())
 }
 
 /// Saves objects with faults that are drawn, the same for the same number, and restores what was
