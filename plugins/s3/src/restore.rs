@@ -56,7 +56,7 @@ impl Restore {
     pub(crate) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
         self.extras = Extras::default();
         self.give_up();
-        let Some(uploads) = &self.uploads else { return CreateStatus::Core };
+        let Some(uploads) = &mut self.uploads else { return CreateStatus::Core };
         let place = file.place.as_deref().unwrap_or_default();
         let place = place.strip_suffix(b"/").unwrap_or(place);
         let Some((_, key)) = file.name.strip_prefix(place).and_then(key_of) else {
@@ -64,7 +64,7 @@ impl Restore {
             return CreateStatus::Skip;
         };
         let key = [uploads.client().settings().restore_prefix.as_bytes(), &key].concat();
-        match takes(uploads, file, &key) {
+        match uploads.wait_for(host, &key).and_then(|()| takes(uploads, file, &key)) {
             Ok(true) => {
                 let size = u64::try_from(file.stat.size).unwrap_or_default();
                 self.upload = Some(Upload::new(file.name.clone(), key, size));
@@ -182,3 +182,6 @@ fn set_extras(file: &RestoreFile, extras: &Extras) -> std::io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -36,6 +36,7 @@ pub(crate) struct Uploads {
 #[derive(Debug)]
 struct Running {
     name: Vec<u8>,
+    key: Vec<u8>,
     bytes: usize,
     task: JoinHandle<Result<(), S3Error>>,
 }
@@ -142,16 +143,16 @@ impl Uploads {
             return self.complete(upload);
         }
         let Upload { name, key, extras, data, .. } = std::mem::take(upload);
-        let (bytes, client) = (data.len(), Arc::clone(&self.client));
+        let (bytes, client, stored) = (data.len(), Arc::clone(&self.client), key.clone());
         self.wait_until(host, MOST.0 - 1, MOST.1.saturating_sub(bytes))?;
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(async move {
             let (headers, body) = (extras.headers(), Bytes::from(data));
-            let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&key)) };
+            let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&stored)) };
             client.whole_answer(&ask, LONGEST_WORD).await.map(drop)
         });
         self.bytes += bytes;
-        self.running.push_back(Running { name, bytes, task });
+        self.running.push_back(Running { name, key, bytes, task });
         Ok(())
     }
 
@@ -203,6 +204,13 @@ impl Uploads {
             }
         }
         Ok(())
+    }
+
+    /// Waits until no object of this key is on its way. A key can come twice, from two backups: the
+    /// bucket keeps what comes last.
+    pub(crate) fn wait_for(&mut self, host: &mut dyn Host, key: &[u8]) -> Result<(), S3Error> {
+        let behind = self.running.iter().rev().position(|running| running.key == key);
+        behind.map_or(Ok(()), |behind| self.wait_until(host, behind, usize::MAX))
     }
 
     /// Waits for all that are on their way.

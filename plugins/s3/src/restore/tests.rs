@@ -1,0 +1,81 @@
+//! Files on their way into a bucket.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Mutex;
+
+use fd_plugins::{JobFacts, NoFacts};
+use fd_records::Stat;
+
+use super::*;
+use crate::server::{Asked, settings};
+
+/// A host that keeps messages.
+#[derive(Default, Debug)]
+struct Listener(Vec<String>);
+
+impl Host for Listener {
+    fn facts(&self) -> &dyn JobFacts {
+        &NoFacts
+    }
+
+    fn message(&mut self, _kind: MessageType, text: &[u8]) {
+        self.0.push(String::from_utf8_lossy(text).into_owned());
+    }
+}
+
+#[test]
+fn of_two_versions_of_a_key_the_later_one_is_stored_last() {
+    const LARGE: usize = (8 << 20) + 9;
+    for (replace, second) in [(b'a', 7), (b'a', LARGE), (b'n', 7)] {
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        let text = settings(move |asked| {
+            let mut seen = seen.lock().unwrap();
+            let puts = seen.iter().filter(|before| before.method == "PUT").count();
+            seen.push(asked.clone());
+            match (asked.method.as_str(), puts) {
+                ("HEAD", 0) => Some((404, "", Vec::new())),
+                ("PUT", 0) => Some((503, "", Vec::new())),
+                ("POST", _) if asked.target.ends_with("?uploads=") => Some((
+                    200,
+                    "",
+                    b"<InitiateMultipartUploadResult><UploadId>id</UploadId></InitiateMultipartUploadResult>".into(),
+                )),
+                ("POST", _) => Some((200, "", b"<CompleteMultipartUploadResult/>".into())),
+                _ => Some((200, "ETag: \"x\"\r\n", Vec::new())),
+            }
+        });
+        let path = std::env::temp_dir().join(format!("ferrofd-s3-restore-{}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let mut host = Listener::default();
+        let mut restore = Restore::begin(Some(path.as_os_str().as_bytes()), &Cancel::default()).unwrap();
+        let mut created = Vec::new();
+        // One key by two names: `a` has come between the backups.
+        for (name, size) in [("/@s3/b/a/b", 5), ("/@s3/b/a%/b", second)] {
+            let stat = Stat { size: i64::try_from(size).unwrap(), ..Stat::default() };
+            let file = RestoreFile { name: name.into(), stat, replace, ..RestoreFile::default() };
+            created.push(restore.create(&mut host, &file));
+            if created.last() == Some(&CreateStatus::Extract) {
+                let data = vec![7; size];
+                for io in [Io::Write { data: &data }, Io::Close] {
+                    assert_eq!(restore.io(&mut host, &io).errno, 0);
+                }
+            }
+        }
+        restore.end(&mut host);
+        std::fs::remove_file(path).unwrap();
+        let order: Vec<_> =
+            asked.lock().unwrap().iter().map(|asked| (asked.method.clone(), asked.body.len())).collect();
+        let place = |wanted: &str, length| order.iter().rposition(|(method, is)| method == wanted && *is == length);
+        let first = place("PUT", 5);
+        match (replace, second) {
+            (b'n', _) => {
+                assert_eq!(created, [CreateStatus::Extract, CreateStatus::Skip], "{order:?}");
+                assert!(first < order.iter().rposition(|(method, _)| method == "HEAD"), "{order:?}");
+            }
+            (_, LARGE) => assert!(first < order.iter().rposition(|(method, _)| method == "POST"), "{order:?}"),
+            _ => assert!(first < place("PUT", second), "{order:?}"),
+        }
+    }
+}
