@@ -117,6 +117,11 @@ impl Client {
         &self.settings
     }
 
+    /// Where restored objects go: what all their addresses begin with.
+    pub(crate) fn place(&self) -> String {
+        format!("{}/{}", self.base, self.settings.restore_prefix)
+    }
+
     /// How long the server may send nothing.
     pub(crate) fn patience(&self) -> Duration {
         self.settings.timeout()

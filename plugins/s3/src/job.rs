@@ -14,7 +14,7 @@ use fd_plugins::{
 use crate::backup::{Backup, Mode};
 use crate::client::Client;
 use crate::error::S3Error;
-use crate::restore::Restore;
+use crate::restore::{Places, Restore};
 use crate::settings::BucketSettings;
 use crate::texts;
 use crate::work::Cancel;
@@ -35,6 +35,7 @@ pub(crate) struct S3Job {
     level: Option<u8>,
     backup: Option<Backup>,
     restore: Option<Restore>,
+    places: Places,
     /// The object of the command is to be saved before its files.
     object_due: bool,
     /// The bucket files that a user wants for restores.
@@ -122,7 +123,8 @@ impl Instance for S3Job {
     }
 
     fn create_file(&mut self, host: &mut dyn Host, file: &RestoreFile) -> Called<(Status, CreateStatus)> {
-        let created = self.restore.as_mut().map_or(CreateStatus::Core, |restore| restore.create(host, file));
+        let Self { restore, places, .. } = self;
+        let created = restore.as_mut().map_or(CreateStatus::Core, |restore| restore.create(host, file, places));
         Ok((Status::Ok, created))
     }
 
@@ -198,6 +200,8 @@ fn number_of(value: Option<&Value>) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use fd_plugins::{JobFacts, NoFacts, SavedObject};
     use fd_records::FileType;
 
@@ -234,5 +238,47 @@ mod tests {
             assert_eq!(job.event(&mut host, &Event::RestoreCommand(command)), Ok(status), "{}", command.escape_ascii());
         }
         assert_eq!(host.0, [MessageType::Info, MessageType::Fatal]);
+    }
+
+    #[test]
+    fn objects_of_two_buckets_are_not_mixed_in_one() {
+        let keys = "access_key = \"a\"\nsecret_key = \"s\"\n";
+        let path = |name: &str, more: &str| {
+            let path = std::env::temp_dir().join(format!("ferrofd-s3-job-{}-{name}", std::process::id()));
+            std::fs::write(&path, format!("bucket = \"to\"\n{keys}{more}")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+            path
+        };
+        let (all, apart) = (path("all", ""), path("apart", "restore_prefix = \"two/\""));
+        let (mut job, mut host, mut offered) = (S3Job::default(), Listener::default(), SavePacket::empty());
+        RESTORE_INTO.offer(&mut offered);
+        for (command, into) in [("s3:/one", &all), ("s3:/two", &all), ("s3:/apart", &apart)] {
+            let object = SavedObject {
+                name: offered.object.name.clone().unwrap(),
+                data: format!("restore_into={}\n", into.display()).into(),
+                command: command.into(),
+                object_type: i32::from(FileType::PluginConfigFilled.code()),
+                ..SavedObject::default()
+            };
+            assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Ok));
+        }
+        host.0.clear();
+        for (command, name, created) in [
+            ("s3:/one", "/@s3/one/index", CreateStatus::Extract),
+            ("s3:/two", "/@s3/two/index", CreateStatus::Skip),
+            // The description of a bucket may name another one than before.
+            ("s3:/one", "/@s3/two/index", CreateStatus::Skip),
+            ("s3:/one", "/@s3/one/more", CreateStatus::Extract),
+            ("s3:/apart", "/@s3/two/index", CreateStatus::Extract),
+            ("s3:/two", "/@s3/two/other", CreateStatus::Skip),
+        ] {
+            assert_eq!(job.event(&mut host, &Event::RestoreCommand(command.as_bytes())), Ok(Status::Ok));
+            let file = RestoreFile { name: name.into(), replace: b'a', ..RestoreFile::default() };
+            assert_eq!(job.create_file(&mut host, &file), Ok((Status::Ok, created)), "{command} {name}");
+        }
+        assert_eq!(host.0, [MessageType::Error; 3]);
+        for path in [all, apart] {
+            std::fs::remove_file(path).unwrap();
+        }
     }
 }

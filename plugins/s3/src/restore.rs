@@ -1,5 +1,6 @@
 //! Restoring what was saved: to files, which the daemon makes, or into a bucket.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -19,6 +20,9 @@ use crate::settings::BucketSettings;
 use crate::texts;
 use crate::upload::{Upload, Uploads};
 use crate::work::Cancel;
+
+/// The places in buckets that objects were restored to in a job, and which bucket's they were.
+pub(crate) type Places = BTreeMap<String, String>;
 
 /// The files of a command on their way back.
 #[derive(Default, Debug)]
@@ -52,17 +56,23 @@ impl Restore {
         self.into.as_deref() == into
     }
 
-    /// A file comes.
-    pub(crate) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
+    /// A file comes. An object does not go where one of another bucket went: two could have one
+    /// key.
+    pub(crate) fn create(&mut self, host: &mut dyn Host, file: &RestoreFile, places: &mut Places) -> CreateStatus {
         self.extras = Extras::default();
         self.give_up();
         let Some(uploads) = &mut self.uploads else { return CreateStatus::Core };
         let place = file.place.as_deref().unwrap_or_default();
         let place = place.strip_suffix(b"/").unwrap_or(place);
-        let Some((_, key)) = file.name.strip_prefix(place).and_then(key_of) else {
+        let Some((bucket, key)) = file.name.strip_prefix(place).and_then(key_of) else {
             host.message(MessageType::Error, &texts::no_key(&file.name));
             return CreateStatus::Skip;
         };
+        let first = places.entry(uploads.client().place()).or_insert_with(|| bucket.clone());
+        if *first != bucket {
+            host.message(MessageType::Error, &texts::not_stored(&file.name, &texts::mixed(first)));
+            return CreateStatus::Skip;
+        }
         let key = [uploads.client().settings().restore_prefix.as_bytes(), &key].concat();
         match uploads.wait_for(host, &key).and_then(|()| takes(uploads, file, &key)) {
             Ok(true) => {

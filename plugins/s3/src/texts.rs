@@ -144,6 +144,11 @@ pub(crate) fn not_stored(name: &[u8], error: &dyn Display) -> Vec<u8> {
     one_line(&[b"s3: Could not restore ", name, format!(": {error}\n").as_bytes()])
 }
 
+/// An object of another bucket than what went to the same place.
+pub(crate) fn mixed(bucket: &str) -> String {
+    format!("objects of bucket {bucket} go to the same place; restore this one with another restore_prefix")
+}
+
 /// An object that the replace mode leaves alone.
 pub(crate) fn exists(name: &[u8]) -> Vec<u8> {
     one_line(&[b"s3: Not restored, because the bucket has it: ", name, b"\n"])

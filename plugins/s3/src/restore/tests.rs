@@ -55,7 +55,7 @@ fn of_two_versions_of_a_key_the_later_one_is_stored_last() {
         for (name, size) in [("/@s3/b/a/b", 5), ("/@s3/b/a%/b", second)] {
             let stat = Stat { size: i64::try_from(size).unwrap(), ..Stat::default() };
             let file = RestoreFile { name: name.into(), stat, replace, ..RestoreFile::default() };
-            created.push(restore.create(&mut host, &file));
+            created.push(restore.create(&mut host, &file, &mut Places::new()));
             if created.last() == Some(&CreateStatus::Extract) {
                 let data = vec![7; size];
                 for io in [Io::Write { data: &data }, Io::Close] {
