@@ -43,6 +43,9 @@ pub(crate) enum S3Error {
         /// Of these.
         wanted: u64,
     },
+    /// It is listed, and is not there.
+    #[error("{}", texts::MISSING)]
+    Missing,
     /// The object was replaced while it was read.
     #[error("{}", texts::CHANGED)]
     Changed,
@@ -77,7 +80,12 @@ impl S3Error {
                 matches!(status, 408 | 429 | 500 | 502..=504) || matches!(code.as_str(), "RequestTimeout" | "SlowDown")
             }
             Self::Connection(_) | Self::Late(_) | Self::Short { .. } => true,
-            Self::Nonsense(_) | Self::Torn { .. } | Self::Changed | Self::Checksum(_) | Self::Canceled => false,
+            Self::Nonsense(_)
+            | Self::Torn { .. }
+            | Self::Missing
+            | Self::Changed
+            | Self::Checksum(_)
+            | Self::Canceled => false,
         }
     }
 

@@ -91,6 +91,14 @@ async fn fetch(
     Ok(page)
 }
 
+/// Whether the listing has an object, asked for alone.
+pub(crate) async fn is_listed(client: &Client, key: &[u8]) -> Result<bool, S3Error> {
+    // Of all keys that begin with it, it is the first.
+    let query = format!("encoding-type=url&list-type=2&max-keys=1&prefix={}", encode_value(key));
+    let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }, LONGEST_PAGE).await?;
+    Ok(parse(&answer)?.objects.iter().any(|object| object.key == key))
+}
+
 /// A listing has this name: any other page would pass for an empty bucket.
 #[derive(Deserialize)]
 enum Answer {

@@ -14,7 +14,7 @@ use crate::checksum::Checksum;
 use crate::client::{Ask, Client, Tries};
 use crate::error::S3Error;
 use crate::extras::Extras;
-use crate::listing::{Listed, seconds};
+use crate::listing::{Listed, is_listed, seconds};
 use crate::patience::late;
 use crate::texts;
 use crate::work::runtime;
@@ -151,7 +151,14 @@ impl Work {
     async fn begin(&mut self) -> Result<(Head, Begun), S3Error> {
         let mut tries = Tries::new(self.client.settings().retries);
         loop {
-            let answer = self.client.ask_again(&self.question(0, None)).await?;
+            let answer = match self.client.ask_again(&self.question(0, None)).await {
+                // A server that has lost data goes on listing it.
+                Err(error) if error.is_deleted() => {
+                    let is_listed = is_listed(&self.client, &self.listed.key).await?;
+                    return Err(if is_listed { S3Error::Missing } else { error });
+                }
+                answered => answered?,
+            };
             if answer.status() != StatusCode::OK {
                 // A part of it, or what a proxy has made of it.
                 return Err(S3Error::other(answer.status()));

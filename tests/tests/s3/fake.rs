@@ -37,6 +37,19 @@ pub(crate) enum Fault {
     Wrong,
     /// It is listed, but is not there, as this says.
     Gone(&'static str),
+    /// It was listed, and is there no more.
+    Deleted,
+}
+
+impl Fault {
+    /// How the server says that the object is not there.
+    fn absent(self) -> Option<&'static str> {
+        match self {
+            Self::Gone(text) => Some(text),
+            Self::Deleted => Some(NO_SUCH_KEY),
+            _ => None,
+        }
+    }
 }
 
 /// An object.
@@ -247,7 +260,14 @@ impl Fake {
             let body = b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>";
             return say(stream, 403, "", body);
         }
-        let objects = state.objects.iter().skip(from).take(PAGE).map(|(key, object)| {
+        let prefix = query.split('&').find_map(|part| part.strip_prefix("prefix="));
+        let prefix = decode(prefix.unwrap_or_default());
+        let is_listed = |key: &[u8], object: &Object| {
+            key.starts_with(&prefix) && (prefix.is_empty() || object.fault != Some(Fault::Deleted))
+        };
+        let listed = state.objects.iter().filter(|(key, object)| is_listed(key, object));
+        let more = listed.clone().count() > from + PAGE;
+        let objects = listed.skip(from).take(PAGE).map(|(key, object)| {
             let older = Object::new(&object.data[..object.data.len() / 2]);
             let object = if object.fault == Some(Fault::Grown) { &older } else { object };
             format!(
@@ -259,7 +279,6 @@ impl Fake {
             )
         });
         let objects: String = objects.collect();
-        let more = state.objects.len() > from + PAGE;
         let next = format!("<NextContinuationToken>{}</NextContinuationToken>", from + PAGE);
         let body = format!(
             "<ListBucketResult><EncodingType>url</EncodingType><IsTruncated>{more}</IsTruncated>{}{objects}\
@@ -275,6 +294,9 @@ impl Fake {
         let Some(object) = state.objects.get_mut(key) else {
             return say(stream, 404, "", NO_SUCH_KEY.as_bytes());
         };
+        if let Some(text) = object.fault.and_then(Fault::absent) {
+            return say(stream, 404, "", text.as_bytes());
+        }
         let mut data = object.data.clone();
         let half = data.len() / 2;
         let tag = object.tag();
@@ -283,7 +305,6 @@ impl Fake {
         let mut from: usize = range.map_or(0, |from| from.parse().unwrap());
         let (mut cut, mut hangs) = (false, false);
         match &mut object.fault {
-            Some(Fault::Gone(text)) => return say(stream, 404, "", text.as_bytes()),
             Some(Fault::Forbidden) => {
                 return say(stream, 403, "", b"<Error><Code>AccessDenied</Code><Message>not you</Message></Error>");
             }

@@ -195,6 +195,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     }
     for (key, fault) in [
         ("busy", Fault::Busy(2)),
+        ("deleted", Fault::Deleted),
         ("forbidden", Fault::Forbidden),
         ("gone", Fault::Gone(NO_SUCH_KEY)),
         ("grown", Fault::Grown),
@@ -213,18 +214,19 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     let mut bed = bed_with(&fake, "timeout = 30\nretries = 3")?;
     let full = bed.backup("ours", "level=Full")?;
     let job = &full;
-    assert_eq!((job.row.errors, job.row.files), (7, 37), "{}", job.log);
+    assert_eq!((job.row.errors, job.row.files), (8, 37), "{}", job.log);
     assert!(job.log.contains("Backup OK -- with warnings"), "{}", job.log);
     for text in [
         "Error: s3: Could not read /@s3/bucket/forbidden: the server answers 403 AccessDenied: not you",
-        "s3: Deleted since it was listed: /@s3/bucket/gone",
+        "s3: Deleted since it was listed: /@s3/bucket/deleted",
+        "Error: s3: Could not read /@s3/bucket/gone: the server lists it, and does not have it",
         "Error: s3: Could not read /@s3/bucket/hidden: ",
         "Error: s3: Could not read /@s3/bucket/replaced-again: the object was replaced while it was read",
         "Error: s3: Could not read /@s3/bucket/unranged: ",
         "Error: s3: Could not read /@s3/bucket/wrong: the data is not what the object's MD5 says",
         "Warning: s3: Could not read /@s3/bucket/z/large: the data is not what the object's MD5 says",
         "Error: Read error on file /@s3/bucket/z/large.",
-        "s3: Bucket bucket: 42 objects, 0 of them unchanged, 6 not read.",
+        "s3: Bucket bucket: 43 objects, 0 of them unchanged, 7 not read.",
     ] {
         assert!(job.log.contains(text), "{text}:\n{}", job.log);
     }
@@ -247,12 +249,12 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     fake.fail_after(None);
 
     // What could not be read is saved when it can be, although it has not changed since.
-    for key in ["forbidden", "grown", "hidden", "replaced-again", "unranged", "wrong"] {
+    for key in ["forbidden", "gone", "grown", "hidden", "replaced-again", "unranged", "wrong"] {
         fake.put(key, Object::new(&data));
     }
     let job = bed.backup("ours", "level=Incremental")?.must_be_good()?;
     let missing =
-        ["forbidden", "hidden", "replaced-again", "unranged", "wrong"].map(|key| format!("/@s3/bucket/{key}"));
+        ["forbidden", "gone", "hidden", "replaced-again", "unranged", "wrong"].map(|key| format!("/@s3/bucket/{key}"));
     assert_eq!(names(&bed, &job).0, missing);
 
     // Whatever goes wrong: an object is what it was, or is named.

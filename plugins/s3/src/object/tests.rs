@@ -13,6 +13,38 @@ fn share() -> OwnedSemaphorePermit {
     Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
 }
 
+#[test]
+fn an_object_that_is_listed_and_not_there_is_no_deleted_one() {
+    let entry = |key: &str| {
+        format!(
+            "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>x</ETag>\
+             <Size>1</Size></Contents>"
+        )
+    };
+    for (found, is_deleted, said) in [
+        (String::new(), true, "the server answers 404 NoSuchKey"),
+        (entry("a%20b2"), true, "the server answers 404 NoSuchKey"),
+        (entry("a%20b"), false, "the server lists it, and does not have it"),
+        ("<Contents>".to_owned(), false, "the answer is no listing of a bucket: "),
+    ] {
+        let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+        let seen = Arc::clone(&asked);
+        let server = client(move |asked| {
+            seen.lock().unwrap().push(asked.target.clone());
+            if !asked.target.contains("list-type=2") {
+                return Some((404, "", b"<Error><Code>NoSuchKey</Code></Error>".to_vec()));
+            }
+            let list = format!("<ListBucketResult><EncodingType>url</EncodingType>{found}</ListBucketResult>");
+            Some((200, "", list.into()))
+        });
+        let mut fetch = Fetch::begin(&server, listed(), 1 << 20, share()).unwrap();
+        let error = runtime().unwrap().block_on(fetch.head()).unwrap_err();
+        assert!(error.is_deleted() == is_deleted && error.to_string().starts_with(said), "{error}");
+        let targets = ["/b/a%20b", "/b/?encoding-type=url&list-type=2&max-keys=1&prefix=a%20b"];
+        assert_eq!(*asked.lock().unwrap(), targets);
+    }
+}
+
 /// What is read of an object that is too large to be kept.
 fn streamed(status: &'static str, body: usize) -> (Result<Head, S3Error>, usize, Option<S3Error>) {
     let server = client(move |asked| {
