@@ -11,6 +11,7 @@ use aws_sigv4::http_request::{
 use aws_sigv4::sign::v4;
 use fd_messages::Said;
 use hyper::body::{Bytes, Incoming};
+use hyper::header::{CONTENT_LENGTH, HeaderValue};
 use hyper::{Method, Request, Response};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HttpClient;
@@ -207,6 +208,10 @@ impl Client {
             SignableRequest::new(ask.method.as_str(), address.as_str(), headers, SignableBody::Bytes(&ask.body));
         let signed = sign(signable.map_err(|error| wrong(&error))?, &params).map_err(|error| wrong(&error))?;
         signed.into_parts().0.apply_to_request_http1x(&mut request);
+        if ask.body.is_empty() && [Method::PUT, Method::POST].contains(&ask.method) {
+            // It is not added where there is no body, and Amazon's servers refuse what has none.
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         Ok(request)
     }
 }

@@ -240,20 +240,4 @@ struct Begun {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_server_says_of_a_completion_is_one_line() {
-        for right in [
-            "<CompleteMultipartUploadResult/>",
-            "<?xml version=\"1.0\"?>\n \n <CompleteMultipartUploadResult xmlns=\"x\"><Key>a</Key><ETag/>\
-             </CompleteMultipartUploadResult>",
-        ] {
-            assert_eq!(completed(right.as_bytes()), Ok(()), "{right}");
-        }
-        let error = completed(b"<Error>\n25-Nov 10:00 dir JobId 1: Backup OK\x1b[2J</Error>").unwrap_err();
-        let said = "<Error> 25-Nov 10:00 dir JobId 1: Backup OK [2J</Error>";
-        assert_eq!(error.to_string(), format!("the server does not say that the object is there: {said}"));
-    }
-}
+mod tests;

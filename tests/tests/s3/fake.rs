@@ -193,6 +193,10 @@ impl Fake {
                 let Some((name, value)) = line.trim_end().split_once(": ") else { break };
                 headers.insert(name.to_ascii_lowercase(), value.to_owned());
             }
+            if ["PUT", "POST"].contains(&&*method) && !headers.contains_key("content-length") {
+                say(stream, 411, "", b"<Error><Code>MissingContentLength</Code></Error>");
+                return;
+            }
             let length = headers.get("content-length").map_or(0, |length| length.parse().unwrap());
             let mut body = vec![0; length];
             reader.read_exact(&mut body).unwrap();
