@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use aws_smithy_types::base64;
 use fd_messages::{MessageType, Said};
 use fd_plugins::Host;
 use hyper::body::Bytes;
 use hyper::{HeaderMap, Method};
+use md5::{Digest as _, Md5};
 use quick_xml::de::from_reader;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -119,10 +121,12 @@ impl Uploads {
             upload.parts = Some((begun.upload_id, Vec::new()));
         }
         let Some((id, tags)) = &mut upload.parts else { return Ok(()) };
+        let body = Bytes::from(std::mem::take(&mut upload.data));
         let ask = Ask {
             method: Method::PUT,
             query: format!("partNumber={}&uploadId={}", tags.len() + 1, encode_value(id.as_bytes())),
-            body: Bytes::from(std::mem::take(&mut upload.data)),
+            headers: vec![digest(&body)],
+            body,
             ..Ask::get(Some(&upload.key))
         };
         let answer = self.cancel.wait(self.client.ask_again(&ask))??;
@@ -147,7 +151,8 @@ impl Uploads {
         self.wait_until(host, MOST.0 - 1, MOST.1.saturating_sub(bytes))?;
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(async move {
-            let (headers, body) = (extras.headers(), Bytes::from(data));
+            let (mut headers, body) = (extras.headers(), Bytes::from(data));
+            headers.push(digest(&body));
             let ask = Ask { method: Method::PUT, headers, body, ..Ask::get(Some(&stored)) };
             client.whole_answer(&ask, LONGEST_WORD).await.map(drop)
         });
@@ -217,6 +222,11 @@ impl Uploads {
     pub(crate) fn wait_for_all(&mut self, host: &mut dyn Host) {
         let _canceled = self.wait_until(host, 0, usize::MAX);
     }
+}
+
+/// The header with the digest of what is sent: a bucket with Object Lock takes no data without it.
+fn digest(data: &[u8]) -> (String, Vec<u8>) {
+    ("content-md5".to_owned(), base64::encode(Md5::digest(data)).into_bytes())
 }
 
 /// What an answer to the completion of an object says. An error may come behind a good status,

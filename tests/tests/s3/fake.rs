@@ -229,6 +229,10 @@ impl Fake {
         match (method, key.is_empty()) {
             ("GET", true) => self.list(stream, query),
             ("GET", false) => self.get(stream, &key, headers),
+            // As a bucket with Object Lock.
+            ("PUT", _) if !headers.contains_key("content-md5") => {
+                say(stream, 400, "", b"<Error><Code>InvalidRequest</Code></Error>")
+            }
             ("PUT", _) if query.starts_with("partNumber=") => {
                 let number = query.split(['=', '&']).nth(1).unwrap().parse().unwrap();
                 self.lock().parts.insert(number, body);

@@ -73,3 +73,18 @@ fn a_request_without_a_body_says_that_it_has_none() {
     let lengths = lengths.lock().unwrap();
     assert!(lengths.len() == 5 && lengths.iter().all(Option::is_some), "{lengths:?}");
 }
+
+#[test]
+fn data_goes_with_its_digest_which_a_bucket_with_object_lock_asks_for() {
+    for size in [0, 9, LARGE] {
+        let server = client(|asked| {
+            let digest = base64::encode(Md5::digest(&asked.body));
+            if asked.method == "PUT" && asked.headers.get("content-md5") != Some(&digest) {
+                let refusal = "<Error><Code>InvalidRequest</Code></Error>";
+                return Some((400, "", refusal.into()));
+            }
+            if is_end(asked) { Some((200, "", DONE.into())) } else { answer(asked) }
+        });
+        assert_eq!(store(server, &vec![7; size]), (Ok(()), Vec::new()), "{size}");
+    }
+}
