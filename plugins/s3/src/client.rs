@@ -356,4 +356,16 @@ mod tests {
         assert!(refused("/nonexistent/ca.pem").contains("/nonexistent/ca.pem"));
         assert!(refused("/dev/null").contains("/dev/null"));
     }
+
+    #[test]
+    fn a_server_may_take_twenty_seconds_to_restart() {
+        let clock = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        clock.block_on(async {
+            let begun = tokio::time::Instant::now();
+            let mut tries = Tries::new(BucketSettings::parse(KEYS).unwrap().retries);
+            while tries.pause(S3Error::Late(1)).await.is_ok() {}
+            let waited = begun.elapsed();
+            assert!((20..45).contains(&waited.as_secs()), "{waited:?}");
+        });
+    }
 }

@@ -98,8 +98,9 @@ const fn default_memory() -> u16 {
     64
 }
 
+/// With the pauses between them, long enough for a server to restart.
 const fn default_retries() -> u32 {
-    5
+    10
 }
 
 const fn default_timeout() -> u16 {

@@ -10,7 +10,7 @@ const LEAST: &str = "bucket = \"b\"\naccess_key = \"a\"\nsecret_key = \"s\"\n";
 fn the_least_has_defaults() {
     let settings = BucketSettings::parse(LEAST).unwrap();
     assert_eq!(settings.endpoint(), "https://s3.us-east-1.amazonaws.com");
-    assert_eq!((settings.prefetch, settings.memory(), settings.retries), (64, 64 << 20, 5));
+    assert_eq!((settings.prefetch, settings.memory(), settings.retries), (64, 64 << 20, 10));
     assert_eq!((settings.prefixes(), settings.timeout()), (vec![String::new()], Duration::from_secs(60)));
     assert!(!format!("{settings:?}").contains("\"s\""));
 }
