@@ -140,7 +140,7 @@ impl Client {
         }
         let body = self.body(answer, LONGEST_WORD).await.unwrap_or_default();
         let said: Refusal = from_str(&String::from_utf8_lossy(&body)).unwrap_or_default();
-        Err(S3Error::Refused { status, code: Said::new(&said.code), message: Said::new(&said.message) })
+        Err(said.with(status))
     }
 
     /// Asks until it is answered, or the tries are used up.
@@ -158,15 +158,16 @@ impl Client {
     pub(crate) async fn whole_answer(&self, ask: &Ask<'_>, most: usize) -> Result<Bytes, S3Error> {
         let mut tries = Tries::new(self.settings.retries);
         loop {
-            let answered = match self.ask(ask).await {
-                Ok(answer) => self.body(answer, most).await,
-                Err(error) => Err(error),
-            };
-            match answered {
+            match self.whole_once(ask, most).await {
                 Err(error) => tries.pause(error).await?,
                 answered => return answered,
             }
         }
+    }
+
+    /// The same, asked once.
+    pub(crate) async fn whole_once(&self, ask: &Ask<'_>, most: usize) -> Result<Bytes, S3Error> {
+        self.body(self.ask(ask).await?, most).await
     }
 
     /// The body of an answer that is no object, of at most so many bytes.
@@ -225,11 +226,18 @@ impl std::fmt::Debug for Client {
 /// An answer that says what is wrong.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Refusal {
+pub(crate) struct Refusal {
     #[serde(rename = "Code")]
     code: String,
     #[serde(rename = "Message")]
     message: String,
+}
+
+impl Refusal {
+    /// The error that it is, with this status.
+    pub(crate) fn with(&self, status: u16) -> S3Error {
+        S3Error::Refused { status, code: Said::new(&self.code), message: Said::new(&self.message) }
+    }
 }
 
 /// How often something may be tried again.

@@ -77,7 +77,8 @@ impl S3Error {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Refused { status, code, .. } => {
-                matches!(status, 408 | 429 | 500 | 502..=504) || matches!(code.as_str(), "RequestTimeout" | "SlowDown")
+                matches!(status, 408 | 429 | 500 | 502..=504)
+                    || matches!(code.as_str(), "RequestTimeout" | "SlowDown" | "InternalError" | "ServiceUnavailable")
             }
             Self::Connection(_) | Self::Late(_) | Self::Short { .. } => true,
             Self::Nonsense(_)
@@ -92,6 +93,11 @@ impl S3Error {
     /// Whether the object is not there.
     pub(crate) fn is_absent(&self) -> bool {
         matches!(self, Self::Refused { status: 404, .. })
+    }
+
+    /// Whether an upload in parts is none any more: completed, or given up.
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self, Self::Refused { status: 404, code, .. } if code.as_str() == "NoSuchUpload")
     }
 
     /// Whether the server itself says that the object is no more: what stands before it may answer

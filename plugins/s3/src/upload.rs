@@ -14,9 +14,10 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::task::JoinHandle;
 
-use crate::client::{Ask, Client, LONGEST_WORD, encode_value};
+use crate::client::{Ask, Client, LONGEST_WORD, Refusal, Tries, encode_value};
 use crate::error::S3Error;
 use crate::extras::Extras;
+use crate::object::head as head_of;
 use crate::texts;
 use crate::work::{Cancel, runtime, wait_a_moment};
 
@@ -174,8 +175,30 @@ impl Uploads {
             body: Bytes::from(body.into_bytes()),
             ..Ask::get(Some(&upload.key))
         };
-        let answer = self.cancel.wait(self.client.whole_answer(&ask, LONGEST_WORD))??;
-        completed(&answer)
+        self.cancel.wait(self.completed(&ask, upload.come, tags.len()))?
+    }
+
+    /// Asks for the completion of an object of so many bytes and parts, until it is there.
+    async fn completed(&self, ask: &Ask<'_>, size: u64, parts: usize) -> Result<(), S3Error> {
+        let mut tries = Tries::new(self.client.settings().retries);
+        let mut is_first = true;
+        loop {
+            let answer = self.client.whole_once(ask, LONGEST_WORD).await;
+            let error = match answer.and_then(|answer| completed(&answer)) {
+                Ok(()) => return Ok(()),
+                // An earlier try has done it, and its answer was lost.
+                Err(error) if !is_first && error.is_over() => {
+                    let head = Ask { method: Method::HEAD, ..Ask::get(ask.key) };
+                    let head = head_of(self.client.ask_again(&head).await?.headers())?;
+                    let tag = head.etag.unwrap_or_default();
+                    let is_there = head.size == size && tag.trim_matches('"').ends_with(&format!("-{parts}"));
+                    return if is_there { Ok(()) } else { Err(error) };
+                }
+                Err(error) => error,
+            };
+            tries.pause(error).await?;
+            is_first = false;
+        }
     }
 
     /// Gives up an object: its parts must not stay in the bucket.
@@ -234,13 +257,17 @@ fn digest(data: &[u8]) -> (String, Vec<u8>) {
 fn completed(answer: &[u8]) -> Result<(), S3Error> {
     match from_reader(answer) {
         Ok(Completion::CompleteMultipartUploadResult(_)) => Ok(()),
-        Err(_) => Err(S3Error::nonsense(&texts::not_completed(Said::of_bytes(answer).as_str()))),
+        Ok(Completion::Error(refusal)) if refusal.with(200).may_pass() => Err(refusal.with(200)),
+        Ok(Completion::Error(_)) | Err(_) => {
+            Err(S3Error::nonsense(&texts::not_completed(Said::of_bytes(answer).as_str())))
+        }
     }
 }
 
 #[derive(Deserialize)]
 enum Completion {
     CompleteMultipartUploadResult(IgnoredAny),
+    Error(Refusal),
 }
 
 #[derive(Deserialize)]

@@ -31,10 +31,10 @@ fn store(client: Arc<Client>, data: &[u8]) -> (Result<(), S3Error>, Vec<String>)
 }
 
 /// The answer to all that is right but the end of an object in two parts.
-fn answer(asked: &Asked) -> Answer {
+fn answer(asked: &Asked) -> (u16, &'static str, Vec<u8>) {
     let begun = "<InitiateMultipartUploadResult><UploadId>id</UploadId></InitiateMultipartUploadResult>";
     let body = if asked.target.ends_with("?uploads=") { begun } else { "" };
-    Some((200, "ETag: \"x\"\r\n", body.into()))
+    (200, "ETag: \"x\"\r\n", body.into())
 }
 
 fn is_end(asked: &Asked) -> bool {
@@ -66,7 +66,7 @@ fn a_request_without_a_body_says_that_it_has_none() {
         let server = client(move |asked| {
             let length = asked.headers.get("content-length").cloned();
             seen.lock().unwrap().push(length.map(|length| (asked.method.clone(), length)));
-            if is_end(asked) { Some((200, "", DONE.into())) } else { answer(asked) }
+            if is_end(asked) { Some((200, "", DONE.into())) } else { Some(answer(asked)) }
         });
         assert_eq!(store(server, &vec![0; size]), (Ok(()), Vec::new()));
     }
@@ -83,8 +83,54 @@ fn data_goes_with_its_digest_which_a_bucket_with_object_lock_asks_for() {
                 let refusal = "<Error><Code>InvalidRequest</Code></Error>";
                 return Some((400, "", refusal.into()));
             }
-            if is_end(asked) { Some((200, "", DONE.into())) } else { answer(asked) }
+            if is_end(asked) { Some((200, "", DONE.into())) } else { Some(answer(asked)) }
         });
         assert_eq!(store(server, &vec![7; size]), (Ok(()), Vec::new()), "{size}");
+    }
+}
+
+/// Stores an object in two parts on a server that answers so to the first and to the second
+/// request for its end, and then with this head.
+fn completed_after(first: Answer, second: Answer, head: &'static str) -> Result<(), S3Error> {
+    let asked_before = Mutex::new(false);
+    let server = client(move |asked| {
+        if asked.method == "HEAD" {
+            return Some((200, head, Vec::new()));
+        }
+        if !is_end(asked) {
+            return Some(answer(asked));
+        }
+        let is_second = std::mem::replace(&mut *asked_before.lock().unwrap(), true);
+        if is_second { second.clone() } else { first.clone() }
+    });
+    store(server, &vec![7; LARGE]).0
+}
+
+#[test]
+fn an_object_in_parts_is_completed_again_when_the_server_could_not() {
+    let done = || Some((200, "", DONE.into()));
+    for code in ["InternalError", "SlowDown", "ServiceUnavailable"] {
+        let error = format!("<Error xmlns=\"x\"><Code>{code}</Code><Message>Try again.</Message></Error>");
+        assert_eq!(completed_after(Some((200, "", error.into())), done(), ""), Ok(()), "{code}");
+    }
+    let error = "<Error><Code>InvalidPart</Code></Error>";
+    assert!(completed_after(Some((200, "", error.into())), done(), "").is_err());
+}
+
+#[test]
+fn an_object_in_parts_is_there_though_the_server_could_not_say_so() {
+    let gone = || Some((404, "", "<Error><Code>NoSuchUpload</Code></Error>".into()));
+    assert_eq!(LARGE, 8_388_617);
+    let right = "Content-Length: 8388617\r\nETag: \"abc-2\"\r\n";
+    assert_eq!(completed_after(None, gone(), right), Ok(()));
+    for (first, head) in [
+        // Another object, and one whose upload was never there.
+        (None, "Content-Length: 8388618\r\nETag: \"abc-2\"\r\n"),
+        (None, "Content-Length: 8388617\r\nETag: \"abc-3\"\r\n"),
+        (None, "Content-Length: 8388617\r\nETag: \"abc2\"\r\n"),
+        (gone(), right),
+    ] {
+        let error = completed_after(first, gone(), head).unwrap_err().to_string();
+        assert_eq!(error, "the server answers 404 NoSuchUpload", "{head}");
     }
 }
