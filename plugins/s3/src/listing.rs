@@ -18,6 +18,10 @@ const LONGEST_TEXT: usize = 1024;
 /// Pages that are fetched before they are wanted.
 const PAGES_AHEAD: usize = 2;
 
+/// Most pages without an object, one after the other: a server may look at so many keys at a time
+/// that were deleted.
+const EMPTY_PAGES: usize = 1000;
+
 /// An object of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listed {
@@ -46,9 +50,13 @@ pub(crate) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Lis
     runtime.spawn(async move {
         let mut last = None;
         for prefix in client.settings().prefixes() {
-            let mut token = None;
+            let (mut token, mut empty) = (None, 0);
             loop {
-                let page = fetch(&client, &prefix, token.as_deref(), &mut last).await;
+                let mut page = fetch(&client, &prefix, token.as_deref(), &mut last).await;
+                empty = if page.as_ref().is_ok_and(|page| page.objects.is_empty()) { empty + 1 } else { 0 };
+                if empty > EMPTY_PAGES {
+                    page = Err(S3Error::nonsense(texts::ENDLESS));
+                }
                 let next = page.as_ref().ok().and_then(|page| page.next.clone());
                 let failed = page.is_err();
                 if pages.send(page.map(|page| page.objects)).await.is_err() || failed {
@@ -79,7 +87,7 @@ async fn fetch(
     );
     let answer = client.whole_answer(&Ask { query, ..Ask::get(None) }, LONGEST_PAGE).await?;
     let page = parse(&answer)?;
-    if page.next.is_some() && (page.next.as_deref() == token || page.objects.is_empty()) {
+    if page.next.is_some() && page.next.as_deref() == token {
         return Err(S3Error::nonsense(texts::ENDLESS));
     }
     for object in &page.objects {
@@ -185,6 +193,7 @@ fn decode(text: &str) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::client;
 
     const START: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
         <ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\"><Name>b</Name>";
@@ -246,5 +255,41 @@ mod tests {
             assert!(with(1024, what).is_ok());
             assert!(matches!(with(1025, what), Err(S3Error::Nonsense(_))), "{what}");
         }
+    }
+
+    /// The keys that a listing brings whose pages are these, and its error.
+    fn listed(page: impl Fn(usize) -> String + Send + Sync + 'static) -> (Vec<Vec<u8>>, Option<S3Error>) {
+        let server = client(move |asked| {
+            let number = asked
+                .target
+                .split("continuation-token=")
+                .nth(1)
+                .map_or(0, |rest| rest.split('&').next().and_then(|number| number.parse().ok()).unwrap());
+            Some((200, "", format!("{START}{}</ListBucketResult>", page(number)).into()))
+        });
+        let mut pages = list(&server).unwrap();
+        let mut keys = Vec::new();
+        while let Some(page) = pages.blocking_recv() {
+            match page {
+                Ok(page) => keys.extend(page.into_iter().map(|object| object.key)),
+                Err(error) => return (keys, Some(error)),
+            }
+        }
+        (keys, None)
+    }
+
+    #[test]
+    fn a_page_without_objects_is_not_the_end() {
+        let next = |number: usize| format!("<NextContinuationToken>{}</NextContinuationToken>", number + 1);
+        let key = |key: &str| OBJECT.replace("a%2F+%0A%25+%2B", key);
+        let (keys, error) = listed(move |number| match number {
+            0 => format!("{}{}", next(0), key("0")),
+            1..100 => next(number),
+            _ => key("1"),
+        });
+        assert_eq!((keys, error), (vec![b"0".to_vec(), b"1".to_vec()], None));
+        // Without an end there is nothing but such pages.
+        let (keys, error) = listed(next);
+        assert_eq!((keys, error), (Vec::new(), Some(S3Error::nonsense(texts::ENDLESS))));
     }
 }
