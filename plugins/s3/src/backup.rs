@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, mpsc};
 
 use crate::client::Client;
 use crate::error::S3Error;
-use crate::listing::{Listed, list};
+use crate::listing::{Listed, Pages, list};
 use crate::names::Namer;
 use crate::object::{Fetch, Head};
 use crate::texts;
@@ -32,7 +32,7 @@ const METADATA_HEAD: usize = 24;
 pub(crate) struct Backup {
     client: Arc<Client>,
     cancel: Cancel,
-    pages: mpsc::Receiver<Result<Vec<Listed>, S3Error>>,
+    pages: Pages,
     page: IntoIter<Listed>,
     is_listed: bool,
     namer: Namer,
@@ -112,7 +112,7 @@ impl Backup {
                 }
                 Status::Stop
             }
-            Err(S3Error::Canceled) => Status::Stop,
+            Err(S3Error::Canceled) if self.cancel.is_set() => Status::Stop,
             Err(error) => {
                 // A part of a bucket must not pass for the whole: what is missing would not be
                 // saved by later jobs, either.
@@ -203,8 +203,8 @@ impl Backup {
                 Err(mpsc::error::TryRecvError::Empty) if !self.queue.is_empty() => return Ok(None),
                 Err(_) => self.cancel.wait(self.pages.recv())?,
             };
-            match page {
-                Some(page) => self.page = page?.into_iter(),
+            match page.unwrap_or_else(|| Err(S3Error::nonsense(texts::DIED)))? {
+                Some(page) => self.page = page.into_iter(),
                 None => self.is_listed = true,
             }
         }
@@ -315,4 +315,20 @@ fn describe(file: &mut SavePacket, name: Vec<u8>, listed: &Listed, head: Option<
 fn number_of(etag: &str) -> u64 {
     let digest = Md5::digest(etag.trim_matches('"').as_bytes());
     digest.first_chunk().map_or(0, |bytes: &[u8; 8]| u64::from_be_bytes(*bytes) >> 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::client;
+
+    #[test]
+    fn a_listing_that_has_died_is_not_at_its_end() {
+        let mut backup = Backup::begin(client(|_| None), Cancel::default(), Mode::default()).unwrap();
+        let (pages, receiver) = mpsc::channel(1);
+        backup.pages = receiver;
+        drop(pages);
+        let next = backup.next_listed();
+        assert!(matches!(next, Err(S3Error::Nonsense(_))) && !backup.is_listed, "{next:?}");
+    }
 }

@@ -41,9 +41,12 @@ struct Page {
     next: Option<String>,
 }
 
+/// What a listing brings: a page, or `None` at its end. Without that it has not ended.
+pub(crate) type Pages = mpsc::Receiver<Result<Option<Vec<Listed>>, S3Error>>;
+
 /// Lists all objects that begin with the bucket's prefixes. The list ends with an error, or when
 /// nobody reads on.
-pub(crate) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Listed>, S3Error>>, S3Error> {
+pub(crate) fn list(client: &Arc<Client>) -> Result<Pages, S3Error> {
     let (pages, receiver) = mpsc::channel(PAGES_AHEAD);
     let client = Arc::clone(client);
     let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
@@ -59,7 +62,7 @@ pub(crate) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Lis
                 }
                 let next = page.as_ref().ok().and_then(|page| page.next.clone());
                 let failed = page.is_err();
-                if pages.send(page.map(|page| page.objects)).await.is_err() || failed {
+                if pages.send(page.map(|page| Some(page.objects))).await.is_err() || failed {
                     return;
                 }
                 if next.is_none() {
@@ -68,6 +71,7 @@ pub(crate) fn list(client: &Arc<Client>) -> Result<mpsc::Receiver<Result<Vec<Lis
                 token = next;
             }
         }
+        let _gone = pages.send(Ok(None)).await;
     });
     Ok(receiver)
 }
@@ -271,11 +275,12 @@ mod tests {
         let mut keys = Vec::new();
         while let Some(page) = pages.blocking_recv() {
             match page {
-                Ok(page) => keys.extend(page.into_iter().map(|object| object.key)),
+                Ok(Some(page)) => keys.extend(page.into_iter().map(|object| object.key)),
+                Ok(None) => return (keys, None),
                 Err(error) => return (keys, Some(error)),
             }
         }
-        (keys, None)
+        panic!("the listing has no end: {keys:?}")
     }
 
     #[test]

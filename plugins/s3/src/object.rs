@@ -44,6 +44,8 @@ pub(crate) struct Fetch {
     /// As many as that are at first.
     most: usize,
     task: AbortHandle,
+    /// Bytes that are still to come: the object does not end before.
+    left: u64,
     _share: OwnedSemaphorePermit,
 }
 
@@ -77,20 +79,31 @@ impl Fetch {
         };
         let runtime = runtime().map_err(|error| S3Error::connection(&fd_os::io_error_text(&error)))?;
         let task = runtime.spawn(work.run()).abort_handle();
-        Ok(Self { head, data, room, most, task, _share: share })
+        Ok(Self { head, data, room, most, task, left: 0, _share: share })
     }
 
     /// What the server says of the object, or why it does not. Once only.
     pub(crate) async fn head(&mut self) -> Result<Head, S3Error> {
-        (&mut self.head).await.unwrap_or(Err(S3Error::Canceled))
+        let head = (&mut self.head).await.unwrap_or_else(|_| Err(S3Error::nonsense(texts::DIED)));
+        self.left = head.as_ref().map_or(0, |head| head.size);
+        head
     }
 
     /// The next bytes of the object; `None` at its end. After an error nothing follows.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, S3Error>> {
-        let next = self.data.recv().await;
+        let next = match self.data.recv().await {
+            None if self.left > 0 => Some(Err(S3Error::nonsense(texts::DIED))),
+            next => next,
+        };
         match &next {
-            Some(Ok(bytes)) => self.room.add_permits(bytes.len().min(self.most)),
-            Some(Err(_)) => self.data.close(),
+            Some(Ok(bytes)) => {
+                self.left = self.left.saturating_sub(bytes.len() as u64);
+                self.room.add_permits(bytes.len().min(self.most));
+            }
+            Some(Err(_)) => {
+                self.left = 0;
+                self.data.close();
+            }
             None => {}
         }
         next

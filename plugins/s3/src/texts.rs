@@ -26,6 +26,8 @@ pub(crate) const NO_STRING: &str = "a key is a string in quotes";
 pub(crate) const NO_CERTIFICATE: &str = "it has no certificate";
 /// A listing that does not end.
 pub(crate) const ENDLESS: &str = "the listing has no next page where it should have one";
+/// Work that has ended, as by a panic.
+pub(crate) const DIED: &str = "the work on it has ended before it was done";
 /// An object that only the listing has.
 pub(crate) const MISSING: &str = "the server lists it, and does not have it";
 /// An object that was replaced.

@@ -77,3 +77,25 @@ fn the_end_of_an_object_comes_when_all_of_it_is_right() {
     let said = error.or_else(|| head.err());
     assert!(length < 100_000 && said == Some(S3Error::Checksum("MD5")), "{length} {said:?}");
 }
+
+#[test]
+fn a_task_that_has_died_is_not_the_end_of_an_object() {
+    let begun = |left| {
+        let (heads, head) = oneshot::channel();
+        let (pieces, data) = mpsc::channel(1);
+        let task = runtime().unwrap().spawn(async {}).abort_handle();
+        let fetch = Fetch { head, data, room: Arc::new(Semaphore::new(9)), most: 9, task, left, _share: share() };
+        (heads, pieces, fetch)
+    };
+    let (heads, _pieces, mut fetch) = begun(0);
+    drop(heads);
+    let head = runtime().unwrap().block_on(fetch.head());
+    assert!(matches!(head, Err(S3Error::Nonsense(_))), "{head:?}");
+    for left in [0, 9] {
+        let (_heads, pieces, mut fetch) = begun(left);
+        drop(pieces);
+        let next = runtime().unwrap().block_on(fetch.next());
+        assert!(matches!(next, Some(Err(S3Error::Nonsense(_)))) == (left > 0), "{next:?}");
+        assert!(runtime().unwrap().block_on(fetch.next()).is_none());
+    }
+}
