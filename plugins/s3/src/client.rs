@@ -315,7 +315,10 @@ fn causes(error: &dyn std::error::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::HeaderName;
+
     use super::*;
+    use crate::extras::Extras;
 
     const KEYS: &str = "bucket = \"shop\"\naccess_key = \"key\"\nsecret_key = \"secret\"\n";
 
@@ -363,6 +366,26 @@ mod tests {
         };
         assert!(refused("/nonexistent/ca.pem").contains("/nonexistent/ca.pem"));
         assert!(refused("/dev/null").contains("/dev/null"));
+    }
+
+    #[test]
+    fn each_header_of_amazons_is_signed() {
+        // UTF-8, and what is none.
+        let value = |bytes: &[u8]| ("x-amz-meta-name".to_owned(), bytes.to_vec());
+        for (bytes, sent) in [
+            (&b"plain"[..], "plain"),
+            ("Gr\u{f6}\u{df}e".as_bytes(), "=?UTF-8?B?R3LDtsOfZQ==?="),
+            (b"Gr\xf6\xdfe", "=?ISO-8859-1?B?R3L232U=?="),
+        ] {
+            let text = [b"s3 1\nx-amz-meta-name: ", bytes].concat();
+            let headers = Extras::of_text(&text).unwrap().headers();
+            assert!(headers.contains(&value(sent.as_bytes())), "{headers:?}");
+            let request = request("", &Ask { method: Method::PUT, headers, ..Ask::get(Some(b"a")) });
+            let authorization = request.headers().get("authorization").unwrap().to_str().unwrap();
+            let signed = authorization.split("SignedHeaders=").nth(1).unwrap().split(',').next().unwrap();
+            let mut names = request.headers().keys().map(HeaderName::as_str).filter(|name| name.starts_with("x-amz-"));
+            assert!(names.all(|name| signed.split(';').any(|signed| signed == name)), "{authorization}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! metadata of the file, a text of lines `NAME: VALUE`, and becomes extended attributes
 //! `user.s3.NAME` of a restored file, or headers of a restored object.
 
+use aws_smithy_types::base64;
 use hyper::HeaderMap;
 
 /// The first line of the text.
@@ -72,7 +73,12 @@ impl Extras {
 
     /// Headers of a restored object.
     pub(crate) fn headers(&self) -> Vec<(String, Vec<u8>)> {
-        self.0.iter().filter(|(name, _)| is_kept(name)).cloned().collect()
+        let kept = self.0.iter().filter(|(name, _)| is_kept(name));
+        let sent = kept.map(|(name, value)| {
+            let value = if name.starts_with(USER) { in_ascii(value) } else { value.clone() };
+            (name.clone(), value)
+        });
+        sent.collect()
     }
 
     /// Extended attributes of a restored file.
@@ -83,6 +89,16 @@ impl Extras {
 
 fn is_kept(name: &str) -> bool {
     KEPT.contains(&name) || name.strip_prefix(USER).is_some_and(|rest| !rest.is_empty())
+}
+
+/// A value of user metadata in ASCII, in the form that Amazon's servers understand and send (RFC
+/// 2047). These headers have to be signed, and what servers take other bytes for differs.
+fn in_ascii(value: &[u8]) -> Vec<u8> {
+    if value.is_ascii() {
+        return value.to_vec();
+    }
+    let charset = if std::str::from_utf8(value).is_ok() { "UTF-8" } else { "ISO-8859-1" };
+    format!("=?{charset}?B?{}?=", base64::encode(value)).into_bytes()
 }
 
 #[cfg(test)]
