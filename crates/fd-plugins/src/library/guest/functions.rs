@@ -316,7 +316,7 @@ unsafe extern "C" fn accurate_attributes(context: *mut Context, packet: *mut Acc
     let Some(Reply::Accurate(Some(found))) = instance.ask(Request::Accurate(Bytes(name))) else { return OK };
     packet.statp = to_stat(&found.stat);
     packet.chksum = match &found.checksum {
-        // SAFETY: a copy for the plugin, which frees it.
+        // SAFETY: a copy for the plugin, which gives it back to `free`.
         Some(checksum) => unsafe { libc::strdup(c_text(checksum).as_ptr()) },
         None => std::ptr::null_mut(),
     };
