@@ -23,6 +23,8 @@ impl Round<'_> {
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.current = None;
+        // Nor does the session of a file that could not be replaced belong to this one.
+        self.state.encryption.forget();
         let Ok(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;

@@ -162,6 +162,22 @@ fn a_file_with_another_key_replaces_none() {
     assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
 }
 
+/// Its session record has been taken by then.
+#[test]
+fn a_file_that_cannot_be_replaced_leaves_the_next_one_its_session() {
+    let place = Place::new();
+    fs::create_dir(place.path("file")).unwrap();
+    fs::write(place.path("next"), b"old").unwrap();
+    let mut volume = Volume::new();
+    let sealed = Sealed::new(&keys(OWN));
+    for name in ["/file", "/next"] {
+        sealed.put(&mut volume, name);
+    }
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    assert!(said.len() == 1 && said[0].contains("already exists and could not be replaced"), "{said:?}");
+    assert_eq!(place.read("next"), DATA);
+}
+
 /// What the last block shows comes when the data has been written: the file is not whole then.
 #[test]
 fn encrypted_data_without_its_end_leaves_the_file_private() {
