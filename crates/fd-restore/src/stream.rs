@@ -12,5 +12,5 @@ pub use source::{RecordSource, SourceError};
 
 pub(crate) use lookahead::{Lookahead, Seen};
 pub(crate) use records::{Next, next_record};
-pub(crate) use unpack::{UnpackError, Unpacker};
+pub(crate) use unpack::{UnpackError, Unpacked, Unpacker};
 pub(crate) use win32::Win32Stream;

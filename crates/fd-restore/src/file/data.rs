@@ -4,7 +4,7 @@
 //! A plain record goes from the frame that it came in straight to the write.
 
 use fd_messages::{MessageType, Progress};
-use fd_records::Stream;
+use fd_records::{DataLayout, Stream};
 
 use super::encryption::{DataLost, Encryption};
 use super::item::RestoreItem;
@@ -12,7 +12,7 @@ use crate::created::Taker;
 use crate::digests::DigestCheck;
 use crate::plugins::CurrentPlugin;
 use crate::report::Report;
-use crate::stream::{UnpackError, Unpacker, Win32Stream};
+use crate::stream::{UnpackError, Unpacked, Unpacker, Win32Stream};
 use crate::texts::{self, FailedWrite};
 
 /// Undoes what was done to the data of a file, and writes it.
@@ -102,6 +102,23 @@ impl DataPath {
         self.win32 = Win32Stream::default();
     }
 
+    /// Fails if the first record of a file shows that its data can't be restored.
+    pub(crate) fn examine(
+        &mut self,
+        stream: Stream,
+        record: &[u8],
+        encryption: &Encryption,
+        path: &[u8],
+        report: &mut Report<'_>,
+    ) -> Result<(), DataLost> {
+        let layout = stream.layout();
+        if layout.is_encrypted {
+            encryption.check_session(path, report)
+        } else {
+            unpack(&mut self.unpacker, layout, record, path, report).map(|_data| ())
+        }
+    }
+
     /// Writes the data of one record.
     pub(crate) fn record(
         &mut self,
@@ -153,15 +170,7 @@ impl DataPath {
         let mut layout = stream.layout();
         // The patches of a delta are not in parts.
         layout.is_win32 &= !(to.item.delta_seq > 0 && stream.has(Stream::BIT_OFFSETS));
-        let path = &to.item.output;
-        let unpacked = match self.unpacker.unpack(layout, record) {
-            Ok(unpacked) => unpacked,
-            Err(UnpackError::ShortAddress) => return Err(to.lose(Some(&texts::short_address(path, record.len())))),
-            Err(UnpackError::Compression(error)) => {
-                to.report.later(MessageType::Error, texts::decompression(&error, path));
-                return Err(DataLost);
-            }
-        };
+        let unpacked = unpack(&mut self.unpacker, layout, record, &to.item.output, to.report)?;
         if let Some(address) = unpacked.address
             && let Err(text) = to.go_to(address)
         {
@@ -173,6 +182,23 @@ impl DataPath {
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
         to.count(data, written)
     }
+}
+
+/// Unpacks a record, or reports why it can't be.
+fn unpack<'a>(
+    unpacker: &'a mut Unpacker,
+    layout: DataLayout,
+    record: &'a [u8],
+    path: &[u8],
+    report: &mut Report<'_>,
+) -> Result<Unpacked<'a>, DataLost> {
+    unpacker.unpack(layout, record).map_err(|error| {
+        match error {
+            UnpackError::ShortAddress => report.now(MessageType::Error, &texts::short_address(path, record.len())),
+            UnpackError::Compression(error) => report.later(MessageType::Error, texts::decompression(&error, path)),
+        }
+        DataLost
+    })
 }
 
 fn write_win32(

@@ -94,6 +94,11 @@ impl Encryption {
         self.stream
     }
 
+    /// Fails if there is no key for the data of the current file.
+    pub(super) fn check_session(&self, path: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
+        self.file_key.as_ref().map(|_key| ()).ok_or_else(|| lost(report, &texts::no_session_data(path)))
+    }
+
     /// An encrypted record; [`Self::next_block`] then returns its contents.
     pub(crate) fn record(
         &mut self,

@@ -6,7 +6,7 @@ use fd_records::{DigestKind, DigestValue, Stream, StreamClass};
 
 use super::findings;
 use super::held::{Current, Round};
-use super::made::DigestRecord;
+use super::made::{DigestRecord, Made};
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::created::Taker;
@@ -31,6 +31,13 @@ impl<'a> Round<'a> {
         self.report_data_of_update();
         if self.is_mere_update() {
             return;
+        }
+        if let Some(Current { item, made: Made::Waiting, .. }) = &self.current {
+            let RestoreState { data, encryption, .. } = &mut *self.state;
+            if data.examine(stream, record, encryption, &item.output, &mut self.report).is_err() {
+                self.give_up();
+                return;
+            }
         }
         self.replace_now();
         let mut is_lost = false;

@@ -162,6 +162,23 @@ fn a_file_with_another_key_replaces_none() {
     assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
 }
 
+/// The Storage Daemon goes on behind a block that it can't read.
+#[test]
+fn a_file_without_its_session_data_replaces_none() {
+    let place = Place::new();
+    fs::write(place.path("file"), b"old").unwrap();
+    let mut volume = Volume::new();
+    put_attributes(&mut volume, "/file");
+    let sealed = Sealed::new(&keys(OWN));
+    sealed.put_data(&mut volume);
+    sealed.put(&mut volume, "/next");
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    let missing = format!("restore.c:785 Missing encryption session data stream for {}", place.text("file"));
+    let kept = format!("File {} is kept as it is. There is no data to replace it with.", place.text("file"));
+    assert_eq!(said, [missing, kept]);
+    assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
+}
+
 /// Its session record has been taken by then.
 #[test]
 fn a_file_that_cannot_be_replaced_leaves_the_next_one_its_session() {

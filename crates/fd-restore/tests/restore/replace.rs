@@ -329,3 +329,24 @@ fn what_is_there_stays_until_data_comes() {
         assert_eq!((finished.files, place.exists("next")), (if comes_last { 3 } else { 4 }, !comes_last));
     }
 }
+
+#[test]
+fn data_that_can_not_be_unpacked_replaces_nothing() {
+    for (stream, record) in [
+        (Stream::GZIP_DATA, &b"no zlib"[..]),
+        (Stream::COMPRESSED_DATA, b"what no daemon has compressed"),
+        (Stream::SPARSE_DATA, b"7 bytes"),
+    ] {
+        let place = Place::new();
+        fs::write(place.path("f"), b"old").unwrap();
+        let mut saved = Saved { data_stream: stream, ..Saved::file("/f") };
+        saved.stat.size = 300_000;
+        let mut volume = Volume::new();
+        volume.put(&saved).record(stream, record).record(stream, record).file("/next", b"next");
+        let finished = place.job().run(&volume);
+        let kept = format!("File {} is kept as it is. There is no data to replace it with.\n", place.text("f"));
+        assert!(finished.told().contains(&(MessageType::Error, kept.as_str())), "{:?}", finished.told());
+        assert_eq!(finished.told().len(), 2, "{:?}", finished.told());
+        assert_eq!((place.read("f"), place.read("next")), (b"old".to_vec(), b"next".to_vec()), "{stream:?}");
+    }
+}
