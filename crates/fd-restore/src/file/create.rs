@@ -180,12 +180,21 @@ impl Creator<'_, '_> {
         let Place { path, ref parent, name } = *place;
         let existing = self.existing(item, parent, name)?;
         self.decide(item, path, existing.as_ref(), |here| pin(here, name))?;
-        if changes_what_exists(item) && existing.is_some_and(|found| is_unfinished(&found, item.stat.mtime)) {
+        let is_of_another = |found| is_unfinished(&found, item.stat.mtime) || self.directories.stays_for_another(path);
+        if changes_what_exists(item) && existing.is_some_and(is_of_another) {
             return self.refuse(&texts::belongs_to_unfinished(&item.output));
         }
-        if existing.is_none() || stays(item) {
-            return Ok(());
+        let Some(existing) = existing.filter(|_| !stays(item)) else { return Ok(()) };
+        let removed = self.remove(item, place, existing);
+        if matches!(removed, Err(Created::Nothing)) {
+            self.directories.note_that_stays(path);
         }
+        removed
+    }
+
+    /// Removes what is to be replaced.
+    fn remove(&mut self, item: &RestoreItem, place: &Place<'_>, existing: FileStat) -> Step<()> {
+        let Place { path, name, .. } = *place;
         if item.has_encrypted_data() && !self.has_keys {
             return self.refuse(&texts::kept_without_keys(&item.output));
         }
@@ -195,17 +204,17 @@ impl Creator<'_, '_> {
         if item.file_type == Some(FileType::HardLink) {
             // What is there may be the only copy, or the first name itself by another path.
             let first = self.first_name(item).or_else(|error| self.not_linked(item, error))?;
-            if existing.is_some_and(|there| (there.st_dev, there.st_ino) == (first.found.st_dev, first.found.st_ino)) {
+            if (existing.st_dev, existing.st_ino) == (first.found.st_dev, first.found.st_ino) {
                 return Err(Created::ByCore);
             }
-            if existing.is_some_and(|there| there.st_dev != first.found.st_dev) {
+            if existing.st_dev != first.found.st_dev {
                 return self.not_linked(item, LinkError::Failed(Errno::EXDEV));
             }
             if first.is_another {
                 return self.refuse(&texts::kept_without_first_name(&item.output, &item.link.text));
             }
         }
-        if let Some(other) = existing.and_then(|there| self.directories.other_name(name, &there)) {
+        if let Some(other) = self.directories.other_name(name, &existing) {
             return self.refuse(&texts::name_taken(&item.output, &other));
         }
         let here = self.directories.for_change();

@@ -67,6 +67,9 @@ impl Round<'_> {
         if let Some(current) = self.current.as_mut().filter(|current| matches!(current.made, Made::Waiting)) {
             (current.made, current.metadata) = (Made::Kept, HeldMetadata::default());
             self.state.encryption.forget();
+            if let Ok(path) = &current.item.path {
+                self.state.directories.note_that_stays(path);
+            }
             self.report.now(MessageType::Error, &texts::kept_without_data(&current.item.output));
         }
     }

@@ -197,6 +197,8 @@ pub(crate) struct Directories {
     made: Remembered,
     /// The objects that are no directories, with the paths that they were made under.
     made_objects: Remembered,
+    /// The paths of what stays, since the object of a record could not replace it.
+    staying: Remembered,
     /// The parent of the last object that was no directory, if it could not be made.
     failed_parent: Option<OutputPath>,
 }
@@ -212,6 +214,7 @@ impl Directories {
             recorded: RecordedDirectories::new(),
             made: Remembered::new(),
             made_objects: Remembered::new(),
+            staying: Remembered::new(),
             failed_parent: None,
         }
     }
@@ -368,6 +371,7 @@ impl Directories {
 
     /// Closes the handle of a path, since another object takes its name.
     pub(crate) fn forget(&mut self, path: &OutputPath) {
+        self.staying.remove(&path.as_bytes());
         if self.base != path.base() || common_length(&self.path, path.as_bytes()) != path.as_bytes().len() {
             return;
         }
@@ -425,6 +429,16 @@ impl Directories {
     /// names.
     pub(crate) fn note_object(&mut self, path: &OutputPath, identity: Identity) {
         self.made_objects.insert(&(path.as_bytes(), identity));
+    }
+
+    /// What has this path stays, since the object of a record could not replace it.
+    pub(crate) fn note_that_stays(&mut self, path: &OutputPath) {
+        self.staying.insert(&path.as_bytes());
+    }
+
+    /// Whether what has this path stays in the place of what a record was to make.
+    pub(crate) fn stays_for_another(&self, path: &OutputPath) -> bool {
+        self.staying.contains(&path.as_bytes())
     }
 
     /// Whether what was found under a path in the current directory may get owner and mode from a

@@ -61,7 +61,7 @@ const GENERATION: usize = 256 * 1024;
 
 /// The last things of a kind that this job has made: directories, by path, which are no strangers
 /// with replace modes that keep what exists; objects, by path and identity, which may get an update
-/// of their attributes.
+/// of their attributes. Likewise what it could not replace, by path, which may get none.
 ///
 /// Holds the last 262144 to 524288 of them as hashes, some 10 MiB. The directories on the way to
 /// the current one are known besides, from the handles. What is older is taken for a thing that
@@ -82,6 +82,15 @@ impl Remembered {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(self.keys.hash_one(thing));
+    }
+
+    pub(super) fn remove(&mut self, thing: &impl Hash) {
+        if self.young.is_empty() && self.old.is_empty() {
+            return;
+        }
+        let hash = self.keys.hash_one(thing);
+        self.young.remove(&hash);
+        self.old.remove(&hash);
     }
 
     pub(super) fn contains(&self, thing: &impl Hash) -> bool {
@@ -117,5 +126,9 @@ mod tests {
         assert!((count - GENERATION..count).all(|number| made.contains(&number.to_be_bytes())));
         assert!(!made.contains(&0_usize.to_be_bytes()));
         assert!(made.young.len() + made.old.len() <= 2 * GENERATION);
+        for number in [count - GENERATION, count - 1] {
+            made.remove(&number.to_be_bytes());
+            assert!(!made.contains(&number.to_be_bytes()));
+        }
     }
 }

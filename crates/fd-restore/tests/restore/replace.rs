@@ -350,3 +350,46 @@ fn data_that_can_not_be_unpacked_replaces_nothing() {
         assert_eq!((place.read("f"), place.read("next")), (b"old".to_vec(), b"next".to_vec()), "{stream:?}");
     }
 }
+
+/// An update or a patch of the next backup is for the file that was not restored, whatever the
+/// reason. Once that is restored from a later backup, it gets them.
+#[test]
+fn what_stays_for_another_gets_no_patch_and_no_update_of_that() {
+    for (is_update, is_encrypted, comes_later) in
+        [(false, false, false), (true, false, false), (true, true, false), (true, false, true)]
+    {
+        let place = Place::new();
+        fs::write(place.path("f"), b"old").unwrap();
+        let_it_be_old();
+        let before = place.stat("f");
+        let mut first = Saved::file("/f");
+        first.stat.size = 3;
+        if is_encrypted {
+            first.data_stream = Stream::ENCRYPTED_FILE_DATA;
+        }
+        let mut volume = Volume::new();
+        volume.put(&first);
+        if comes_later {
+            volume.file("/f", b"new");
+        }
+        let mut later = first.clone();
+        (later.stat.mode, later.stat.mtime) = (0o104_711, MTIME + 9);
+        if is_update {
+            volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..later });
+        } else {
+            volume.put(&Saved { delta_seq: 1, ..later }).record(Stream::FILE_DATA, b"NEW");
+        }
+        let finished = place.job().run(&volume);
+        let after = place.stat("f");
+        if comes_later {
+            assert_eq!(finished.told().len(), 1, "{:?}", finished.told());
+            assert_eq!((place.read("f"), after.mode(), after.mtime()), (b"new".to_vec(), 0o104_711, MTIME + 9));
+            continue;
+        }
+        let text = format!("File {} not restored: what it belongs to is not complete.\n", place.text("f"));
+        assert_eq!(finished.told().len(), 2, "{:?}", finished.told());
+        assert_eq!(finished.told()[1], (MessageType::Error, text.as_str()));
+        assert_eq!(place.read("f"), b"old");
+        assert_eq!((after.mode(), after.mtime(), after.ctime()), (before.mode(), before.mtime(), before.ctime()));
+    }
+}
