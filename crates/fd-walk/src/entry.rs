@@ -8,7 +8,7 @@ use fd_records::{FileType, Stat};
 
 use crate::attributes::Nanoseconds;
 use crate::links::LinkSlot;
-use crate::names::{RecordNames, record_names};
+use crate::names::{RecordNames, record_names, stripped};
 use crate::root::Root;
 use crate::snapshots::ReadAt;
 
@@ -84,9 +84,15 @@ impl Entry {
     }
 
     /// Name and link for the record: a directory with its slash, leading components stripped if the
-    /// options ask for that.
+    /// options ask for that. The first name of a hard link is stripped as its own options ask.
     pub fn record_names(&self) -> RecordNames<'_> {
-        record_names(&self.path, self.file_type, &self.link, self.options.strip_path)
+        let strip = self.options.strip_path;
+        match self.hard_link.as_ref() {
+            Some(HardLink::Later { slot, .. }) if slot.strip_path() != strip => {
+                RecordNames { name: stripped(&self.path, strip), link: stripped(&self.link, slot.strip_path()) }
+            }
+            _ => record_names(&self.path, self.file_type, &self.link, strip),
+        }
     }
 
     /// Makes a later name of an inode a file of its own: the first name is not saved.

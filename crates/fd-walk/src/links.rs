@@ -44,6 +44,12 @@ impl LinkSlot {
         arena.record(self.number).map(|record| arena.path(record)).unwrap_or_default()
     }
 
+    /// How many leading components the record of the first name is stripped of.
+    pub(crate) fn strip_path(&self) -> u32 {
+        let arena = self.arena.lock();
+        arena.record(self.number).and_then(|record| arena.place(record)).map_or(0, |place| place.strip_path)
+    }
+
     /// The state of the first name.
     pub fn get(&self) -> LinkState {
         let arena = self.arena.lock();
@@ -86,8 +92,9 @@ pub(crate) struct LinkTable {
 }
 
 impl LinkTable {
-    /// Finds an inode. A new one is added with `path` as its first name.
-    pub(crate) fn meet(&self, stat: &Stat, path: &[u8]) -> Met {
+    /// Finds an inode. A new one is added with `path` as its first name, whose record is stripped
+    /// of so many components.
+    pub(crate) fn meet(&self, stat: &Stat, path: &[u8], strip_path: u32) -> Met {
         let mut arena = self.arena.lock();
         let slot = |number| LinkSlot { arena: Arc::clone(&self.arena), number };
         match arena.find(stat.dev, stat.ino) {
@@ -102,7 +109,7 @@ impl LinkTable {
                     Met::Doubtful(slot(number))
                 }
             }
-            None => arena.add(stat, path).map_or(Met::Untracked, |number| Met::First(slot(number))),
+            None => arena.add(stat, path, strip_path).map_or(Met::Untracked, |number| Met::First(slot(number))),
         }
     }
 }
@@ -119,19 +126,27 @@ struct Arena {
     records: Vec<Record>,
     /// Paths of directories, names and digests, each with its length in front.
     bytes: Vec<u8>,
-    /// Devices; there are few.
-    devices: Vec<u64>,
-    /// Numbers of records, by device and inode.
+    /// Devices, with what first names are stripped of there; there are few.
+    places: Vec<Place>,
+    /// Numbers of records, by place and inode.
     numbers: HashTable<u32>,
     hasher: RandomState,
     /// Position of the path of the last added inode's directory.
     directory: u32,
 }
 
+/// What the first names of inodes have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    device: u64,
+    strip_path: u32,
+}
+
 /// One inode. Its paths and digest are positions in [`Arena::bytes`].
 struct Record {
     ino: u64,
-    device: u32,
+    /// Its position in [`Arena::places`].
+    place: u32,
     directory: u32,
     name: u32,
     file_index: i32,
@@ -155,11 +170,16 @@ impl Arena {
         self.records.get(usize::try_from(number).ok()?)
     }
 
+    fn place(&self, record: &Record) -> Option<Place> {
+        self.places.get(usize::try_from(record.place).ok()?).copied()
+    }
+
     fn find(&self, dev: u64, ino: u64) -> Option<u32> {
-        let device = self.device(dev)?;
-        let is_it = |record: &Record| record.device == device && record.ino == ino;
-        let hash = self.hasher.hash_one((device, ino));
-        self.numbers.find(hash, |number| self.record(*number).is_some_and(is_it)).copied()
+        (0_u32..).zip(&self.places).filter(|(_, place)| place.device == dev).find_map(|(place, _)| {
+            let is_it = |record: &Record| record.place == place && record.ino == ino;
+            let hash = self.hasher.hash_one((place, ino));
+            self.numbers.find(hash, |number| self.record(*number).is_some_and(is_it)).copied()
+        })
     }
 
     /// What all names of an inode show, as a number that fits into a record.
@@ -168,18 +188,16 @@ impl Arena {
         [one, two, three]
     }
 
-    fn device(&self, dev: u64) -> Option<u32> {
-        self.devices.iter().position(|known| *known == dev).and_then(|at| u32::try_from(at).ok())
-    }
-
     /// Adds an inode. `None` if positions don't fit in 32 bits any more.
-    fn add(&mut self, stat: &Stat, path: &[u8]) -> Option<u32> {
-        let (Stat { dev, ino, .. }, traits) = (*stat, self.traits(stat));
+    fn add(&mut self, stat: &Stat, path: &[u8], strip_path: u32) -> Option<u32> {
+        let (Stat { dev: device, ino, .. }, traits) = (*stat, self.traits(stat));
         let number = u32::try_from(self.records.len()).ok().filter(|number| *number < u32::MAX)?;
-        if self.device(dev).is_none() {
-            self.devices.push(dev);
-        }
-        let device = self.device(dev)?;
+        let place = Place { device, strip_path };
+        let at = self.places.iter().position(|known| *known == place).unwrap_or_else(|| {
+            self.places.push(place);
+            self.places.len() - 1
+        });
+        let place = u32::try_from(at).ok()?;
         let (directory, name) = split_path(path);
         if self.records.is_empty() || self.text(self.directory) != directory {
             self.directory = self.push_text(directory)?;
@@ -187,7 +205,7 @@ impl Arena {
         let name = self.push_text(name)?;
         let record = Record {
             ino,
-            device,
+            place,
             directory: self.directory,
             name,
             file_index: 0,
@@ -197,8 +215,8 @@ impl Arena {
         };
         self.records.push(record);
         let Self { numbers, records, hasher, .. } = self;
-        let hash = |record: &Record| hasher.hash_one((record.device, record.ino));
-        numbers.insert_unique(hasher.hash_one((device, ino)), number, |number| {
+        let hash = |record: &Record| hasher.hash_one((record.place, record.ino));
+        numbers.insert_unique(hasher.hash_one((place, ino)), number, |number| {
             usize::try_from(*number).ok().and_then(|number| records.get(number)).map_or(0, hash)
         });
         Some(number)

@@ -39,6 +39,11 @@ pub(crate) fn record_names<'a>(path: &'a [u8], file_type: FileType, link: &'a [u
     }
 }
 
+/// `path` as the record of what is no directory shows it.
+pub(crate) fn stripped(path: &[u8], strip: u32) -> Cow<'_, [u8]> {
+    strip_path(path, strip).map_or(Cow::Borrowed(path), Cow::Owned)
+}
+
 /// The path up to its last slash and with it, and the rest.
 pub fn split_path(path: &[u8]) -> (&[u8], &[u8]) {
     path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))

@@ -167,7 +167,9 @@ impl<'w> Walker<'w> {
                 Err(errno) => return Ok(self.report.failed(path, texts::FOLLOW, errno)?),
             }
         } else if stat.nlink > 1 && !options.has(Flags::NO_HARD_LINK) {
-            let ControlFlow::Continue(name) = self.name_of_inode(place, &stat, file_type) else { return Ok(()) };
+            let ControlFlow::Continue(name) = self.name_of_inode(place, &stat, (file_type, options.strip_path)) else {
+                return Ok(());
+            };
             hard_link = name;
             if let Some(HardLink::Later { slot, .. }) = &hard_link {
                 link = slot.path();
@@ -192,9 +194,9 @@ impl<'w> Walker<'w> {
         &mut self,
         place: &Place<'w, '_>,
         stat: &Stat,
-        own_type: FileType,
+        (own_type, strip_path): (FileType, u32),
     ) -> ControlFlow<(), Option<HardLink>> {
-        let later = match self.links.meet(stat, place.path) {
+        let later = match self.links.meet(stat, place.path, strip_path) {
             Met::Again => return ControlFlow::Break(()),
             Met::Untracked => None,
             Met::First(slot) => return ControlFlow::Continue(Some(HardLink::First(slot))),

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 use fd_records::FileType;
-use fd_walk::{HardLink, LinkState};
+use fd_walk::{Entry, HardLink, LinkState};
 use rustix::fs::{CWD, FileType as Kind, Mode, mknodat};
 
 use crate::tree::Tree;
@@ -84,4 +84,27 @@ fn an_unchanged_name_is_never_a_first_name() {
     let host = crate::tree::Host { unchanged: Some("/a"), ..Default::default() };
     let (found, _) = tree.walk(&["I", "F /t/a", "F /t/b"], &fd_walk::WalkSettings::default(), &host);
     assert_eq!(found, ["[Skipped      Unchanged file skipped: /t/a]", "/t/b"]);
+}
+
+/// Reference 03 §5.12: the stock daemon strips the first name by the count of the later one.
+#[test]
+fn a_hard_link_leads_to_its_first_name_as_that_is_stripped() {
+    let tree = Tree::new(&["d/f"]);
+    fs::hard_link(tree.path("d/f"), tree.path("h")).expect("a hard link");
+    let strip = format!("O P{}:", tree.folder.path().components().count() - 1);
+    let stripped = ["I", &strip, "N", "F /t/d/f"];
+    let whole = ["I", "F /t/h", "F /t/d/f"];
+    for (lines, expected) in [
+        ([&stripped[..], &whole].concat(), ["/d/f", "/t/h->/d/f"]),
+        ([&whole[..2], &stripped].concat(), ["/t/h", "/d/f->/t/h"]),
+    ] {
+        let names: Vec<_> = tree.entries(&lines).iter().map(|entry| names_of(&tree, entry)).collect();
+        assert_eq!(names, expected);
+    }
+}
+
+fn names_of(tree: &Tree, entry: &Entry) -> String {
+    let names = entry.record_names();
+    let link = if names.link.is_empty() { String::new() } else { "->".to_owned() + &tree.short(&names.link) };
+    tree.short(&names.name) + &link
 }
