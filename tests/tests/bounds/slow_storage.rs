@@ -293,9 +293,11 @@ fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Resu
         return skip::test("the stock daemon replaces the first one, silently");
     }
     let mut scene = Scene::start("storage-folds")?;
-    let names = ["Makefile", "makefile"];
-    for name in names {
-        fs::write(scene.tree.join("d1").join(name), name).unwrap();
+    let pairs = [["Makefile", "makefile"], ["Folder/name", "folder/name"]];
+    for name in pairs.into_iter().flatten() {
+        let file = scene.tree.join("d1").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, name).unwrap();
     }
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     // With late answers files are made at the same time.
@@ -308,12 +310,14 @@ fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Resu
         scene.storage.order("clear")?;
         scene.storage.order("delay 0")?;
         let below = scene.tree.join(format!("restored-{delay}")).join(scene.mount.strip_prefix("/").unwrap());
-        let there: Vec<&str> = names.into_iter().filter(|name| below.join("d1").join(name).exists()).collect();
-        let [kept] = there[..] else { panic!("{there:?}: {}", job.log) };
-        assert_eq!(fs::read_to_string(below.join("d1").join(kept)).unwrap(), kept);
-        let lost = names.into_iter().find(|name| *name != kept).unwrap();
-        let told = format!("/d1/{lost} not restored: this file system takes its name for {kept}, which");
-        assert!(job.log.contains(&told), "{}", job.log);
+        for names in pairs {
+            let there: Vec<&str> = names.into_iter().filter(|name| below.join("d1").join(name).exists()).collect();
+            let [kept] = there[..] else { panic!("{there:?}: {}", job.log) };
+            assert_eq!(fs::read_to_string(below.join("d1").join(kept)).unwrap(), kept, "{}", job.log);
+            let lost = names.into_iter().find(|name| *name != kept).unwrap();
+            let told = format!("/d1/{lost} not restored: this file system takes its name for {kept}, which");
+            assert!(job.log.contains(&told), "{}", job.log);
+        }
         for (path, content) in &scene.files {
             let found = below.join(path.strip_prefix(&scene.mount).unwrap());
             assert_eq!(&fs::read(&found).unwrap(), content, "{}: {}", found.display(), job.log);

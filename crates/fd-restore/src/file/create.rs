@@ -28,7 +28,7 @@ struct FirstName {
     directory: OwnedFd,
     name: Vec<u8>,
     found: FileStat,
-    /// Whether it is another file than the one that was saved, which was there before the job.
+    /// Whether it is another file than the one that was saved, which was there before.
     is_another: bool,
 }
 
@@ -214,7 +214,7 @@ impl Creator<'_, '_> {
                 return self.refuse(&texts::kept_without_first_name(&item.output, &item.link.text));
             }
         }
-        if let Some(other) = self.directories.other_name(name, &existing) {
+        if let Some(other) = self.directories.other_name(path, name, &existing) {
             return self.refuse(&texts::name_taken(&item.output, &other));
         }
         let here = self.directories.for_change();
@@ -390,20 +390,28 @@ impl Creator<'_, '_> {
         if !self.directories.may_link(directory.as_fd(), &first, &found, (item.stat.uid, item.stat.gid)) {
             return Err(LinkError::Replaced);
         }
-        let is_another = self.is_another(item, directory.as_fd(), name, &found);
+        let is_another = self.is_another(item, directory.as_fd(), &first, name, &found);
         Ok(FirstName { name: name.to_vec(), directory, found, is_another })
     }
 
     /// Whether the first name of a hard link is that of another file, which was there before the
-    /// job.
-    fn is_another(&self, item: &RestoreItem, directory: BorrowedFd<'_>, name: &[u8], found: &FileStat) -> bool {
+    /// job, or could not be replaced.
+    fn is_another(
+        &self,
+        item: &RestoreItem,
+        directory: BorrowedFd<'_>,
+        path: &OutputPath,
+        name: &[u8],
+        found: &FileStat,
+    ) -> bool {
         let there = (found.st_size, found.st_mtime, found.st_mode & Stat::MODE_TYPE);
+        let is_old = || pin(directory, name).and_then(|object| self.directories.is_old(&File::from(object)));
         there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
-            && pin(directory, name).and_then(|object| self.directories.is_old(&File::from(object))).unwrap_or(false)
+            && (self.directories.stays_for_another(path) || is_old().unwrap_or(false))
     }
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,
-    /// which was there before the job.
+    /// which was there before.
     fn link(&mut self, item: &RestoreItem, name: &[u8]) -> Result<bool, LinkError> {
         let first = self.first_name(item)?;
         let here = self.directories.for_change();

@@ -474,13 +474,30 @@ impl Directories {
         Ok(self.rule.precedes(&fstat(held)?, birth(held)))
     }
 
-    /// The name of what was found under `name` in the current directory, if it has another one,
-    /// which the file system takes for the same, and was made since the job began.
-    pub(crate) fn other_name(&self, name: &[u8], found: &FileStat) -> Option<Vec<u8>> {
+    /// The name of what was found at `path`, as `name` in the current directory, if it has another
+    /// one, which the file system takes for the same, and was made since the job began. That is the
+    /// name there, or one from a directory on the way that has another name.
+    pub(crate) fn other_name(&self, path: &OutputPath, name: &[u8], found: &FileStat) -> Option<Vec<u8>> {
         let here = self.handle()?;
         let object = File::from(pin(here, name).ok()?);
-        let is_new = self.rule.is_of_its_time(found, birth(&object));
-        if is_new { real_name(here, name, found) } else { None }
+        if !self.rule.is_of_its_time(found, birth(&object)) {
+            return None;
+        }
+        real_name(here, name, found).or_else(|| Some([self.other_way(path)?.as_slice(), b"/", name].concat()))
+    }
+
+    /// The path of the current directory from one on that has another name than that in `path`. How
+    /// the place of the restore is written is not asked.
+    fn other_way(&self, path: &OutputPath) -> Option<Vec<u8>> {
+        self.held.iter().zip(self.held.iter().skip(1)).find_map(|(above, dir)| {
+            let name = self.path.get(above.end..dir.end)?;
+            let name = name.strip_prefix(b"/").unwrap_or(name);
+            if path.floor().is_some_and(|floor| dir.end <= floor) || name.contains(&b'/') {
+                return None;
+            }
+            let other = real_name(above.handle(), name, &fstat(&dir.handle).ok()?)?;
+            Some([other.as_slice(), self.path.get(dir.end..)?].concat())
+        })
     }
 
     /// Whether this job made the directory.

@@ -29,15 +29,18 @@ pub(super) fn real_name(directory: BorrowedFd<'_>, name: &[u8], found: &FileStat
 }
 
 /// Whether the same object has also the name with small letters for capital ones, and the other way
-/// round. Where names are not folded that is not there, as a rule, so no directory is read.
+/// round. Where names are not folded that is not there, as a rule, so no directory is read. Of a
+/// name with other letters only this does not tell.
 fn takes_for_the_same(directory: BorrowedFd<'_>, name: &[u8], found: &FileStat) -> bool {
     let swapped: Vec<u8> = name
         .iter()
         .map(|byte| if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() })
         .collect();
-    swapped != name
-        && fstatat(directory, swapped.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW)
-            .is_ok_and(|other| Identity::of(&other) == Identity::of(found))
+    if swapped == name {
+        return !name.is_ascii();
+    }
+    fstatat(directory, swapped.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW)
+        .is_ok_and(|other| Identity::of(&other) == Identity::of(found))
 }
 
 #[cfg(test)]
@@ -62,5 +65,17 @@ mod tests {
         fs::remove_file(folder.path().join("Makefile")).unwrap();
         assert_eq!(real_name(handle.as_fd(), b"Makefile", &found), Some(b"mAKEFILE".to_vec()));
         assert_eq!(real_name(handle.as_fd(), b"1", &found), None);
+    }
+
+    /// There are file systems that fold them, too.
+    #[test]
+    fn names_without_letters_of_ascii_have_other_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["ОТЧЁТ", "отчёт"];
+        fs::write(folder.path().join(first), b"").unwrap();
+        let handle = File::open(folder.path()).unwrap();
+        let found = lstat(&folder.path().join(first)).unwrap();
+        assert_eq!(real_name(handle.as_fd(), second.as_bytes(), &found), Some(first.as_bytes().to_vec()));
+        assert_eq!(real_name(handle.as_fd(), first.as_bytes(), &found), None);
     }
 }

@@ -393,3 +393,19 @@ fn what_stays_for_another_gets_no_patch_and_no_update_of_that() {
         assert_eq!((after.mode(), after.mtime(), after.ctime()), (before.mode(), before.mtime(), before.ctime()));
     }
 }
+
+/// As where the file system takes its name for that of another file of the job.
+#[test]
+fn a_hard_link_to_a_file_in_whose_place_another_stays_is_told_of() {
+    let place = Place::new();
+    let mut refused = Saved { data_stream: Stream::ENCRYPTED_FILE_DATA, ..Saved::file("/f") };
+    refused.stat.size = 5;
+    let mut link = Saved::hard_link("/h", "/f");
+    link.stat.size = 5;
+    let mut volume = Volume::new();
+    volume.file("/f", b"one").put(&refused).put(&link);
+    let finished = place.job().run(&volume);
+    let told = finished.told();
+    assert!(told.len() == 2 && told[1].1.contains("/h is a name of "), "{told:?}");
+    assert_eq!((told[1].0, place.read("h")), (MessageType::Warning, b"one".to_vec()));
+}
