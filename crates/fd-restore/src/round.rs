@@ -114,6 +114,8 @@ impl Round<'_> {
                 Ok(Next::End(end)) => {
                     if end != End::EndOfData {
                         self.keep_acls();
+                        // Its data may come on the volume: the message about the end is enough.
+                        self.stay();
                     }
                     if self.is_torn(&end) {
                         self.report_torn();

@@ -6,7 +6,7 @@ use fd_os::local_time::local_time_of_any;
 use fd_records::{FileType, listing};
 
 use super::attributes;
-use super::held::Round;
+use super::held::{Current, Round};
 use super::made::Made;
 use super::metadata::HeldMetadata;
 use crate::created::{Created, Taker};
@@ -64,14 +64,23 @@ impl Round<'_> {
 
     /// There is no data of a file that was to replace another, which stays.
     pub(super) fn keep_waiting(&mut self) {
-        if let Some(current) = self.current.as_mut().filter(|current| matches!(current.made, Made::Waiting)) {
-            (current.made, current.metadata) = (Made::Kept, HeldMetadata::default());
-            self.state.encryption.forget();
-            if let Ok(path) = &current.item.path {
-                self.state.directories.note_that_stays(path);
-            }
+        if self.stay()
+            && let Some(current) = &self.current
+        {
             self.report.now(MessageType::Error, &texts::kept_without_data(&current.item.output));
         }
+    }
+
+    /// What is there stays, if it waits for the data of the current file. Returns whether it does.
+    pub(super) fn stay(&mut self) -> bool {
+        let waits = |current: &&mut Current| matches!(current.made, Made::Waiting);
+        let Some(current) = self.current.as_mut().filter(waits) else { return false };
+        (current.made, current.metadata) = (Made::Kept, HeldMetadata::default());
+        self.state.encryption.forget();
+        if let Ok(path) = &current.item.path {
+            self.state.directories.note_that_stays(path);
+        }
+        true
     }
 
     /// Makes an object as the daemon does. `has_data`: data of it has come.

@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
 
-use crate::volume::{MTIME, Place, Saved, Volume, let_it_be_old};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, let_it_be_old};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
 
@@ -408,4 +408,21 @@ fn a_hard_link_to_a_file_in_whose_place_another_stays_is_told_of() {
     let told = finished.told();
     assert!(told.len() == 2 && told[1].1.contains("/h is a name of "), "{told:?}");
     assert_eq!((told[1].0, place.read("h")), (MessageType::Warning, b"one".to_vec()));
+}
+
+/// The data is on the volume all the same, and the job says why it ends.
+#[test]
+fn a_job_that_ends_before_data_comes_does_not_say_that_there_is_none() {
+    for (end, told) in [(Frame::Cancel, 0), (Frame::Lost, 1)] {
+        let place = Place::new();
+        fs::write(place.path("f"), b"old").unwrap();
+        let mut volume = Volume::new();
+        volume.file("/f", b"new");
+        volume.frames.truncate(2);
+        volume.frames.push(end);
+        let finished = place.job().run(&volume);
+        assert_eq!(finished.told().len(), told, "{:?}", finished.told());
+        assert!(!finished.told().iter().any(|(_, text)| text.contains("no data")), "{:?}", finished.told());
+        assert_eq!(place.read("f"), b"old");
+    }
 }
