@@ -287,10 +287,16 @@ impl Target<'_> {
 
     /// Takes an ACL away. Returns whether there was one.
     pub(crate) fn drop_acl(&self, name: &[u8]) -> Result<bool, Errno> {
-        // To ask is much cheaper than to remove what is not there.
+        // To ask is much cheaper than to remove what is not there, and that succeeds on some file
+        // systems.
         let asked = match self {
             Self::Open(file) => rustix::fs::fgetxattr(*file, name, &mut [0_u8; 0]).map(drop).map_err(system_error),
-            Self::PinnedDirectory(_) | Self::Pinned { .. } | Self::Named { .. } => Ok(()),
+            Self::PinnedDirectory(object) => {
+                let asked = rustix::fs::getxattr(descriptor_path(*object), name, &mut [0_u8; 0]).map(drop);
+                // Without `/proc` it is not known.
+                asked.map_err(system_error).or_else(|errno| if errno == Errno::ENOENT { Ok(()) } else { Err(errno) })
+            }
+            Self::Pinned { .. } | Self::Named { .. } => Ok(()),
         };
         match asked.and_then(|()| self.remove_xattr(name)) {
             Err(Errno::ENODATA | Errno::ENOTSUP | Errno::ENOSYS) => Ok(false),

@@ -25,7 +25,7 @@ pub struct MetadataWriter {
     names: NameCache,
     acls: Count,
     xattrs: Count,
-    /// ACLs that directories had and the backup has not.
+    /// ACLs that directories had and the backup has not, since the last summary.
     removed: u64,
     kernel_form: Vec<u8>,
 }
@@ -202,13 +202,14 @@ impl MetadataWriter {
         }
     }
 
-    /// The warnings for the end of a restore, for ACLs first.
-    pub fn summaries(&self) -> impl Iterator<Item = Vec<u8>> {
+    /// The warnings for the end of the records of a Storage Daemon, for ACLs first.
+    pub fn summaries(&mut self) -> impl Iterator<Item = Vec<u8>> {
+        let removed = std::mem::take(&mut self.removed);
         [(MetadataKind::Acl, self.acls.errors), (MetadataKind::Xattr, self.xattrs.errors)]
             .into_iter()
             .filter(|(_, count)| *count > 0)
             .map(|(kind, count)| texts::restoring_summary(kind, count))
-            .chain((self.removed > WarningLimit::MOST as u64).then(|| texts::acls_removed(self.removed)))
+            .chain((removed > WarningLimit::MOST as u64).then(|| texts::acls_removed(removed)))
     }
 }
 

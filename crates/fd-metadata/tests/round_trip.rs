@@ -233,6 +233,31 @@ fn warnings_of_failed_writes_are_word_for_word() {
     );
 }
 
+/// Of a directory that the daemon may not read, too.
+#[test]
+fn only_an_acl_that_was_there_is_said_to_be_removed() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    fs::create_dir(folder.path("d")).unwrap();
+    let handle = handle(&folder.path("d")).unwrap();
+    let mut writer = MetadataWriter::new();
+    let drop = |writer: &mut MetadataWriter| {
+        strings(writer.drop_acls(&Target::PinnedDirectory(handle.as_fd()), b"/d", true, true).texts)
+    };
+    assert_eq!(drop(&mut writer), [""; 0]);
+    let default = b"user::rwx\ngroup::r-x\nother::r-x\n";
+    for round in 0..30 {
+        let target = Target::PinnedDirectory(handle.as_fd());
+        assert!(writer.apply(&target, b"/d", Stream::LINUX_DEFAULT_ACL, default).texts.is_empty());
+        assert_eq!(drop(&mut writer).len(), usize::from(round < 25), "{round}");
+    }
+    assert_eq!(
+        strings(writer.summaries().collect()),
+        ["Removed 30 ACLs of directories of which the backup has none\n"]
+    );
+    // At the end of the next Storage Daemon's records.
+    assert_eq!(writer.summaries().count(), 0);
+}
+
 fn strings(texts: Vec<Vec<u8>>) -> Vec<String> {
     texts.into_iter().map(|text| String::from_utf8(text).unwrap()).collect()
 }
