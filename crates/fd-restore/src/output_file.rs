@@ -77,6 +77,8 @@ pub(crate) struct OutputFile {
     is_readable: bool,
     /// Which file it is, if that was asked when it was made: where other users can change names.
     identity: Option<Identity>,
+    /// Its data could not be written before, and comes a second time.
+    is_second_try: bool,
     /// The job, for a file that may block for long: then it is opened without blocking.
     patience: Option<CancelToken>,
 }
@@ -160,6 +162,7 @@ impl OutputFile {
             end: None,
             is_readable: false,
             identity: None,
+            is_second_try: false,
             patience: None,
         }
     }
@@ -183,7 +186,7 @@ impl OutputFile {
         if self.write(data).is_err() || self.flush().is_err() {
             let _length = self.file.set_len(0);
             let _start = self.file.rewind();
-            return Err(Self { address: 0, written: 0, writes: 0, end: Some(0), ..self });
+            return Err(Self { address: 0, written: 0, writes: 0, end: Some(0), is_second_try: true, ..self });
         }
         let failures = (behind != Some(MetadataKind::Acl)).then(|| self.set_attributes(stat, usual));
         let file = if behind.is_none() { Err(close(self.file).err()) } else { Ok(self.file) };
@@ -198,6 +201,11 @@ impl OutputFile {
             return Ok(());
         }
         close(self.file.try_clone().map_err(|error| errno_of(&error))?)
+    }
+
+    /// Whether its data could not be written before, and comes a second time.
+    pub(crate) const fn is_second_try(&self) -> bool {
+        self.is_second_try
     }
 
     /// Closes it. An error is that of [`OutputFile::flush`].

@@ -283,6 +283,46 @@ fn a_file_that_could_not_be_closed_is_replaced_by_the_next_restore() -> Result<(
     Ok(())
 }
 
+/// Files that are made at the same time may be on several file systems, of which some are local.
+#[test]
+fn a_file_that_could_not_be_closed_stays_private_beside_one_on_a_local_file_system() -> Result<()> {
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon does not look whether a file could be closed");
+    }
+    let mut scene = Scene::start_with("storage-close-local", |options, mount| {
+        let local = mount.with_file_name("local");
+        let [first, last] = ["d0/gamma-0", "last"].map(|name| mount.join(name));
+        options.file_sets.push(FileSet::new("both", &["Signature = MD5"], &[&first, &last, &local]));
+        let client = options.clients.remove(0).with_depth(8);
+        options.clients.push(client);
+    })?;
+    let last = scene.tree.join("last");
+    fs::create_dir(&last).unwrap();
+    for number in 0..4 {
+        fs::write(last.join(format!("delta-{number}")), "data").unwrap();
+    }
+    let good = scene.bed.backup("test", "level=Full fileset=both")?.must_be_good()?;
+    let local = scene.mount.with_file_name("local").join("file");
+    fs::remove_dir_all(scene.mount.join("last")).unwrap();
+    fs::remove_file(&local).unwrap();
+    scene.storage.order("fault error-flush:delta")?;
+    scene.storage.order("delay 2")?;
+    let to = Path::new("/");
+    let job = scene.bed.restore(&Restore { job: good.row.id, from: "test", onto: "test", to, replace: "always" })?;
+    scene.storage.order("clear")?;
+    scene.storage.order("delay 0")?;
+    assert_eq!(job.log.matches("could not close").count(), 4, "{}", job.log);
+    assert_eq!(fs::metadata(local).unwrap().mode(), 0o100_644);
+    for number in 0..4 {
+        let found = fs::metadata(last.join(format!("delta-{number}"))).unwrap();
+        assert_eq!(found.mode(), 0o101_600, "delta-{number}");
+    }
+    Ok(())
+}
+
 /// As on vfat or SMB: there is room for one of the two.
 #[test]
 fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Result<()> {

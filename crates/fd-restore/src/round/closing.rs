@@ -51,7 +51,8 @@ impl Round<'_> {
         let Some((item, Open { to: Taker::File(file), .. })) = self.current.as_mut().and_then(Current::open) else {
             return;
         };
-        if self.state.directories.is_local() {
+        // The current directory is that of the file, unless a thread could not fill that.
+        if !file.is_second_try() && self.state.directories.is_local() {
             return;
         }
         if let Err(errno) = file.flush() {
