@@ -97,6 +97,7 @@ impl Road {
         self.stock_again()?;
         self.ours_is_purged()?;
         self.switch("/ferrofd-newer.deb")?;
+        self.stock_files_are_updated()?;
         self.leftovers_are_purged()?;
         self.apt("install bacula-fd")?;
         // With its leftovers the stock package has forgotten that it knew the file, so it lays its
@@ -159,6 +160,20 @@ impl Road {
             Ok(if new { Ok(()) } else { Err(format!("{pid} {program}")) })
         })?;
         self.look("upgraded while a job ran, which ended well", true)
+    }
+
+    /// An update of `bacula-common`, which stays, is no purge: what the administrator has disabled
+    /// and moved away stays so.
+    fn stock_files_are_updated(&mut self) -> Result<()> {
+        self.host.sh("/usr/libexec/ferrofd/keep-configuration")?;
+        let link = "/etc/systemd/system/multi-user.target.wants/bacula-fd.service";
+        let leads =
+            self.host.sh(&format!("readlink {link} && rm {link} && cd /etc/bacula && mv bacula-fd.conf away"))?;
+        self.apt("install --reinstall bacula-common")?;
+        let (is_back, told) = self.host.attempt(&format!("ls {link} /etc/bacula/bacula-fd.conf 2>/dev/null"))?;
+        must(!is_back && told.is_empty(), || format!("back after an update of bacula-common:\n{told}"))?;
+        self.host.sh(&format!("ln -s {} {link} && cd /etc/bacula && mv away bacula-fd.conf", leads.trim()))?;
+        self.unchanged("bacula-common updated")
     }
 
     /// `apt purge '~c'` is a habit of tidy people. The stock package then deletes its
