@@ -336,6 +336,13 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
                  /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
                  test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
                  /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
+        // The number of a process that is gone, and a daemon that ends in the background.
+        let (good, told) = host.attempt(
+            "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
+             sh -c 'echo $$' >/run/bacula/bacula-fd.19102.pid && /etc/init.d/bacula-fd start",
+        )?;
+        must(!good, || format!("the init script is content with a daemon that did not start:\n{told}"))?;
+        host.sh("rm -f /run/bacula/bacula-fd.19102.pid")?;
         a_failed_upgrade_changes_nothing(&host)?;
         apt(&host, "purge ferrofd ferrofd-s3")?;
         let left = host.sh("find /etc /var /usr /run -xdev \\( -name '*bacula*' -o -name '*ferrofd*' \\) \
