@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         [root, deb, newer] => Road::new(root, deb, newer)
             .and_then(Road::walk)
             .and_then(|()| fresh(root, deb))
+            .and_then(|()| found_files(root, deb))
             .and_then(|()| upstream(root, deb)),
         _ => Err(BedError::Usage("package-test ROOT DEB NEWER".to_owned())),
     };
@@ -302,6 +303,15 @@ fn apt(host: &Host, command: &str) -> Result<String> {
     host.sh(&format!("apt-get -y --no-install-recommends {command}"))
 }
 
+/// A host with the package at hand, whose installation starts no daemon.
+fn host_that_starts_nothing(root: &Path, deb: &Path) -> Result<Host> {
+    let host = Host::new(root)?;
+    host.bring(deb, "/ferrofd.deb")?;
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+    host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
+    Ok(host)
+}
+
 /// A host that never had Bacula: everything is made, nothing is guessable, and a purge leaves
 /// nothing.
 fn fresh(root: &Path, deb: &Path) -> Result<()> {
@@ -309,11 +319,8 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
     let name = deb.file_name().unwrap_or_default().to_string_lossy();
     let plugin = deb.with_file_name(name.replacen("ferrofd_", "ferrofd-s3_", 1));
     for _ in 0..2 {
-        let host = Host::new(root)?;
-        host.bring(deb, "/ferrofd.deb")?;
+        let host = host_that_starts_nothing(root, deb)?;
         host.bring(&plugin, "/ferrofd-s3.deb")?;
-        host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
-        host.sh("chmod 755 /usr/sbin/policy-rc.d")?;
         apt(&host, "install /ferrofd.deb /ferrofd-s3.deb")?;
         let modes = host.sh("stat -c '%a %U:%G %n' /etc/bacula/* /var/lib/bacula /run/bacula /var/log/bacula")?;
         let expected = "600 root:root /etc/bacula/common_default_passwords\n640 root:bacula /etc/bacula/bacula-fd.conf\n\
@@ -358,6 +365,26 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Hosts with some of the files that the package would make.
+fn found_files(root: &Path, deb: &Path) -> Result<()> {
+    let host = host_that_starts_nothing(root, deb)?;
+    // An installation that was cut off.
+    host.sh("mkdir -p /etc/bacula && : >/etc/bacula/common_default_passwords")?;
+    apt(&host, "install /ferrofd.deb")?;
+    let made = || host.sh("sed -n 's/^ *Password = \"\\(.*\\)\"$/\\1/p' /etc/bacula/bacula-fd.conf");
+    let passwords = made()?;
+    let lengths: Vec<_> = passwords.lines().map(str::len).collect();
+    must(lengths == [33, 33], || format!("passwords beside an empty file of passwords: {passwords:?}"))?;
+
+    // Characters that mean something to programs.
+    host.write("/etc/bacula/common_default_passwords", "FDPASSWD=a/b&c\nFDMPASSWD=\"d\\e\n")?;
+    host.sh("rm /etc/bacula/bacula-fd.conf && dpkg -i /ferrofd.deb && bacula-fd -t")?;
+    let passwords = made()?;
+    must(passwords == "a/b&c\n\\\"d\\\\e\n", || format!("passwords of a file: {passwords:?}"))?;
+    step("a host with a file of passwords that was cut off, and with odd passwords");
+    Ok(())
+}
+
 /// A package that can't be unpacked: the init script that was taken away for it is there again, and
 /// what did not run does not run.
 fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
@@ -373,13 +400,11 @@ fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
 /// A host with bacula.org's own package, of which the file names are played. It is not replaced
 /// behind the administrator's back, and its configuration is used where it is.
 fn upstream(root: &Path, deb: &Path) -> Result<()> {
-    let host = Host::new(root)?;
-    host.bring(deb, "/ferrofd.deb")?;
-    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")?;
+    let host = host_that_starts_nothing(root, deb)?;
     let conf = "Director { Name = d; Password = \"theirs\" }\n\
                 FileDaemon { Name = f; WorkingDirectory = /opt/bacula/working; Pid Directory = /opt/bacula/working; \
                 Plugin Directory = /opt/bacula/plugins }\nMessages { Name = m; director = d = all }\n";
-    host.sh("chmod 755 /usr/sbin/policy-rc.d && cd / && mkdir -p u/DEBIAN u/usr/lib/systemd/system u/opt/bacula/bin \
+    host.sh("cd / && mkdir -p u/DEBIAN u/usr/lib/systemd/system u/opt/bacula/bin \
              u/opt/bacula/etc u/opt/bacula/working u/opt/bacula/plugins && echo stock >u/opt/bacula/bin/bacula-fd && \
              echo '[Service]' >u/usr/lib/systemd/system/bacula-fd.service && \
              echo /opt/bacula/etc/bacula-fd.conf >u/DEBIAN/conffiles && \
