@@ -381,7 +381,13 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
     host.sh("rm /etc/bacula/bacula-fd.conf && dpkg -i /ferrofd.deb && bacula-fd -t")?;
     let passwords = made()?;
     must(passwords == "a/b&c\n\\\"d\\\\e\n", || format!("passwords of a file: {passwords:?}"))?;
-    step("a host with a file of passwords that was cut off, and with odd passwords");
+
+    // A configuration in another place, which may depend on clear text.
+    host.sh("cd /etc/bacula && mv bacula-fd.conf client.conf && rm bacula-fd.toml common_default_passwords && \
+             echo 'CONFIG=\"/etc/bacula/client.conf\"' >/etc/default/bacula-fd && dpkg -i /ferrofd.deb")?;
+    let made = host.sh("ls /etc/bacula")?;
+    must(made == "bsnapshot.conf\nclient.conf\nscripts\n", || format!("made beside client.conf:\n{made}"))?;
+    step("a host with a file of passwords that was cut off, with odd passwords, and with a configuration elsewhere");
     Ok(())
 }
 
