@@ -7,7 +7,8 @@
 //! - `settings`: `bacula-fd.toml`; `json`: the view that `bfdjson` prints
 //! - `getopt`: a command line, taken apart
 //!
-//! An error is a value with the stock daemon's text, byte for byte, and an explanation of our own.
+//! An error is a value with the stock daemon's text, without passwords, and an explanation of our
+//! own.
 //!
 //! Not here: opening files, running programs, resolving host names (the [`Source`] does), loading
 //! keys, starting anything.

@@ -4,7 +4,7 @@
 use fd_messages::{Said, short_job_name, shown};
 
 use super::output::Output;
-use super::plain::{JobView, mask_password, status_word};
+use super::plain::{JobView, status_word};
 use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
@@ -183,7 +183,7 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
         out.number("JobId", job.identity.job_id);
         out.text("Job", &job.identity.name);
         out.text("Phase", job.course.phase().words().as_bytes());
-        out.text("File", Said::of_bytes(&mask_password(&view.current_file)).as_str().as_bytes());
+        out.text("File", Said::of_bytes(&view.current_file).as_str().as_bytes());
         out.number("JobFiles", view.files);
         out.number("JobBytes", view.bytes);
         out.number("SecondsSinceProgress", (clock::seconds() - last).max(0));

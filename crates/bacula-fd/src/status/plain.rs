@@ -122,6 +122,7 @@ pub(super) struct JobView {
     pub(super) expected: u32,
     /// Since its start, at least one.
     pub(super) seconds: u64,
+    /// Without a password.
     pub(super) current_file: Vec<u8>,
 }
 
@@ -136,7 +137,7 @@ impl JobView {
             examined: progress.files_examined(),
             expected: progress.files_expected(),
             seconds: u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1),
-            current_file: progress.current_file(),
+            current_file: mask_password(&progress.current_file()),
         }
     }
 }
@@ -171,7 +172,7 @@ fn running(job: &Job) -> Vec<Vec<u8>> {
     .map(String::into_bytes)
     .to_vec();
     if progress.files() > 0 {
-        frames.push([b"    Processing file: ", &shown(&mask_password(&progress.current_file()))[..], b"\n"].concat());
+        frames.push([b"    Processing file: ", &shown(&view.current_file)[..], b"\n"].concat());
     }
     let storage = match job.storage.view() {
         Some(StorageView { frames_read, descriptor, encrypted }) => {
@@ -198,7 +199,7 @@ fn files_line(job: &Job) -> String {
 }
 
 /// A plug-in's command line may hold a password; status shows none. Other bytes stay as they are.
-pub(super) fn mask_password(path: &[u8]) -> Vec<u8> {
+fn mask_password(path: &[u8]) -> Vec<u8> {
     const WORD: &[u8] = b"password=";
     let Some(at) = path.windows(WORD.len()).position(|word| word.eq_ignore_ascii_case(WORD)) else {
         return path.to_vec();
@@ -258,6 +259,7 @@ pub(crate) fn with_suffix(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::job::Identity;
 
     #[test]
     fn numbers_with_units() {
@@ -287,6 +289,9 @@ mod tests {
 
     #[test]
     fn passwords_are_not_shown() {
+        let job = Job::new(Identity::default(), 0);
+        job.progress.set_current_file(b"p:/x:password=secret");
+        assert_eq!(JobView::of(&job).current_file, b"p:/x:password=***");
         assert_eq!(mask_password(b"/x\xff"), b"/x\xff");
         assert_eq!(mask_password(b"p:Password=secret tail\xff"), b"p:Password=*** tail\xff");
         assert_eq!(mask_password(b"password=secret"), b"password=***");

@@ -1,7 +1,8 @@
 //! The errors of a configuration file: values with their place.
 //!
-//! Each error has two texts: the stock daemon's message, byte for byte, and an explanation with the
-//! line and advice. The words themselves are in `texts.rs`.
+//! Each error has two texts: the stock daemon's message, and an explanation with the line and
+//! advice. Both end up in the journal, so a password is in neither. The words themselves are in
+//! `texts.rs`.
 
 use core::fmt;
 
@@ -36,7 +37,7 @@ pub struct SyntaxError {
     pub(crate) place: Option<Box<Place>>,
     /// Advice for this case; it comes before the text's own.
     pub(crate) hint: Option<String>,
-    /// The line holds a secret, which the explanation must not repeat.
+    /// The line holds a secret, which no text must repeat.
     pub(crate) secret: bool,
 }
 
@@ -48,7 +49,7 @@ impl SyntaxError {
 
     /// The stock daemon's text without place, cut as it cuts it.
     pub fn text(&self) -> Vec<u8> {
-        let mut text = fill(self.text.template, &self.values);
+        let mut text = fill(self.text.template, &self.open_values());
         text.truncate(MAX_TEXT);
         text
     }
@@ -67,7 +68,7 @@ impl SyntaxError {
                     body.extend_from_slice(position.as_bytes());
                     body.extend_from_slice(&place.file);
                     body.push(b'\n');
-                    body.extend_from_slice(&place.source_line);
+                    body.extend_from_slice(&self.open_line(&place.source_line));
                     body.push(b'\n');
                     if place.begin_line != place.line {
                         let begin = texts::begins_at(place.begin_line);
@@ -83,6 +84,34 @@ impl SyntaxError {
     pub fn exit_status(&self) -> u8 {
         if self.text.form == Form::Abort { 11 } else { 1 }
     }
+
+    /// The values without secrets.
+    fn open_values(&self) -> Vec<Vec<u8>> {
+        let mut values = self.values.clone();
+        for index in self.text.secrets.iter().filter(|_| self.secret) {
+            if let Some(value) = values.get_mut(*index) {
+                *value = texts::HIDDEN.into();
+            }
+        }
+        let line = self.place.as_ref().map_or(&[][..], |place| &place.source_line);
+        let behind = secret_from(line).and_then(|from| line.get(from..)).unwrap_or_default();
+        for value in &mut values {
+            let is_word = value.iter().any(u8::is_ascii_alphanumeric);
+            if is_word && behind.windows(value.len()).any(|part| part == value) {
+                *value = texts::HIDDEN.into();
+            } else {
+                *value = without_secret(value);
+            }
+        }
+        values
+    }
+
+    /// The line without a secret.
+    fn open_line(&self, line: &[u8]) -> Vec<u8> {
+        // At the end of the file it is empty.
+        let is_secret = self.secret && !line.is_empty();
+        if is_secret { [texts::HIDDEN.as_bytes(), b"\n"].concat() } else { without_secret(line) }
+    }
 }
 
 impl fmt::Debug for SyntaxError {
@@ -96,29 +125,23 @@ impl fmt::Display for SyntaxError {
         if let Some(place) = &self.place {
             write!(f, "{}:{}:{}: ", String::from_utf8_lossy(&place.file), place.line, place.column)?;
         }
-        let mut values = self.values.clone();
-        for index in self.text.secrets.iter().filter(|_| self.secret) {
-            if let Some(value) = values.get_mut(*index) {
-                *value = texts::HIDDEN.into();
-            }
-        }
-        let line = self.place.as_ref().map_or(&[][..], |place| &place.source_line);
-        let behind = secret_from(line).and_then(|from| line.get(from..)).unwrap_or_default();
-        for value in &mut values {
-            let is_word = value.iter().any(u8::is_ascii_alphanumeric);
-            if is_word && behind.windows(value.len()).any(|part| part == value) {
-                *value = texts::HIDDEN.into();
-            } else if let Some(from) = secret_from(value) {
-                value.truncate(from);
-                value.extend_from_slice(texts::HIDDEN.as_bytes());
-            }
-        }
-        let text = fill(self.text.template, &values);
+        let text = fill(self.text.template, &self.open_values());
         f.write_str(String::from_utf8_lossy(&text).trim_end())
     }
 }
 
 impl core::error::Error for SyntaxError {}
+
+/// A text without the secret in it, if there is one; with its LF.
+fn without_secret(text: &[u8]) -> Vec<u8> {
+    match secret_from(text).and_then(|from| text.split_at_checked(from)) {
+        Some((open, secret)) if !secret.trim_ascii().is_empty() => {
+            let end = if secret.ends_with(b"\n") { "\n" } else { "" };
+            [open, texts::HIDDEN.as_bytes(), end.as_bytes()].concat()
+        }
+        _ => text.to_vec(),
+    }
+}
 
 /// Where the secret in a text begins: behind the name of the directive that has one, however it is
 /// written (neither case nor blanks count), or misspelt at its end. What is wrong with the line,
