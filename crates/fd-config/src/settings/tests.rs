@@ -19,6 +19,15 @@ fn an_empty_file_means_the_defaults() {
 }
 
 #[test]
+fn the_sample_of_the_manual_is_the_defaults_but_for_its_first_two_settings() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md")).unwrap();
+    let sample = page.split("```").find_map(|block| block.strip_prefix("toml\n")).unwrap();
+    let mut settings = parse(sample).unwrap();
+    assert!(std::mem::take(&mut settings.tls).require && settings.metrics.address.take().is_some());
+    assert_eq!(settings, Settings::default());
+}
+
+#[test]
 fn everything_can_be_set() {
     let text = "[job]\nworkers = 4\nmemory = \"64 MiB\"\n[log]\nformat = \"json\"\nlevel = \"debug\"\n";
     let settings = parse(text).unwrap();
