@@ -286,6 +286,15 @@ pub(crate) fn unknown_group(name: &str) -> String {
     format!("there is no group \"{name}\"")
 }
 
+/// Settings that no plugin has.
+pub(crate) fn plugin_settings_unused(name: &str, plugins: &[&[u8]]) -> String {
+    let names: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    format!(
+        "[plugins.settings.{name}] has no effect: there is no file {name}-fd.so in the Plugin Directory; plugins: {}\n",
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    )
+}
+
 /// A plugin that has died in a job whose result depends on it.
 pub(crate) fn plugin_died_in_job(file: &[u8]) -> Vec<u8> {
     [b"The job fails, because plugin ", file, b" has died in it: what the plugin would have done is missing.\n"]

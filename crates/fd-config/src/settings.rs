@@ -144,6 +144,12 @@ impl PluginSettings {
         let found = self.settings.iter().find(|(known, _)| known.as_bytes() == name);
         found.map(|(_, settings)| settings.clone()).unwrap_or_default()
     }
+
+    /// The names with settings that none of these plugins has. Our own `bpipe` needs no file.
+    pub fn unused<'a>(&'a self, plugins: &'a [&[u8]]) -> impl Iterator<Item = &'a str> {
+        let names = self.settings.keys().map(String::as_str);
+        names.filter(|name| *name != "bpipe" && !plugins.contains(&name.as_bytes()))
+    }
 }
 
 /// `[metrics]`

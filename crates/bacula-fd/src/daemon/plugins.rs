@@ -94,6 +94,12 @@ pub(crate) fn longest_load(directory: &Path, settings: &PluginSettings) -> Durat
 pub(crate) fn load(directory: &Path, settings: &PluginSettings, facts: &DaemonFacts) -> io::Result<Loaded> {
     let mut loaded = Loaded::default();
     let files = files(directory)?;
+    let names: Vec<_> = files.iter().map(|file| name_of(file)).collect();
+    for name in settings.unused(&names) {
+        let text = texts::plugin_settings_unused(name, &names);
+        tracing::error!("{}", text.trim_end());
+        loaded.said.push((MessageType::Error, text.into_bytes()));
+    }
     let has_bpipe = files.iter().any(|file| file == BPIPE);
     if settings.bpipe == Bpipe::Builtin && !has_bpipe {
         loaded.plugins.push(own_bpipe());
@@ -208,6 +214,23 @@ mod tests {
         assert_eq!(files(&folder).unwrap(), [b"a-fd.so"]);
         fs::remove_dir_all(&folder).unwrap();
         assert!(files(&folder).is_err());
+    }
+
+    #[test]
+    fn settings_of_no_plugin_are_an_error_that_names_what_there_is() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a-fd.so"), "no library").unwrap();
+        let said = |name: &str| {
+            let settings = [(name.to_owned(), PluginHostSettings::default())].into();
+            let settings = PluginSettings { bpipe: Bpipe::Off, settings, ..PluginSettings::default() };
+            let loaded = load(folder.path(), &settings, &DaemonFacts::of_a_test()).unwrap();
+            let texts = loaded.said.into_iter().filter(|(kind, _)| *kind == MessageType::Error);
+            texts.map(|(_, text)| String::from_utf8(text).unwrap()).find(|text| text.contains("settings"))
+        };
+        assert_eq!(said("a"), None);
+        assert_eq!(said("bpipe"), None);
+        let text = said("a-fd").unwrap_or_default();
+        assert!(text.contains("plugins.settings.a-fd") && text.contains("plugins: a\n"), "{text}");
     }
 
     #[test]

@@ -232,6 +232,8 @@ pub(super) fn plugins(directory: &Path, names: &str) -> String {
     }
 }
 
+pub(super) const HINT_PLUGIN_SETTINGS: &str = "the name is that of the plugin's file before -fd.so";
+
 // The process.
 
 pub(super) fn answers(address: SocketAddr, daemon: Option<i32>, only_here: bool) -> String {

@@ -1,13 +1,16 @@
 //! The directories that the daemon writes to, and that of its plugins.
 
+use std::iter;
 use std::path::Path;
 
+use fd_config::PluginSettings;
 use fd_os::io_error_text;
 
 use super::case::Case;
 use crate::diagnose::finding::{Finding, State};
 use crate::diagnose::texts::{self, PID_DIRECTORY, PLUGINS, WORKING_DIRECTORY};
 use crate::diagnose::world::World;
+use crate::texts::plugin_settings_unused;
 
 const OTHERS_WRITE: u32 = 0o002;
 /// Less is a warning, in bytes: spooled mails and lists of a job may need it.
@@ -22,10 +25,10 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
         let pid = written(PID_DIRECTORY, &own.pid_directory, case.world);
         findings.extend((pid.state != State::Good).then_some(pid));
     }
-    findings.push(match &own.plugin_directory {
-        None => Finding::good(PLUGINS, texts::NO_PLUGIN_DIRECTORY),
-        Some(directory) => plugins(directory, case.world),
-    });
+    match &own.plugin_directory {
+        None => findings.push(Finding::good(PLUGINS, texts::NO_PLUGIN_DIRECTORY)),
+        Some(directory) => findings.extend(plugins(directory, &case.read.settings.plugins, case.world)),
+    }
     findings
 }
 
@@ -60,25 +63,31 @@ fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
     }
 }
 
-/// What other users can put there runs as the daemon.
-fn plugins(directory: &Path, world: &dyn World) -> Finding {
+/// What other users can put there runs as the daemon; and so does a plugin whose settings have
+/// another name.
+fn plugins(directory: &Path, settings: &PluginSettings, world: &dyn World) -> Vec<Finding> {
     let names = match world.names(directory) {
         Ok(names) => names,
         Err(error) => {
             let text = texts::unreadable(directory, &io_error_text(&error));
-            return Finding::fault(PLUGINS, text, texts::hint(&error, &texts::make_directory(directory)));
+            return vec![Finding::fault(PLUGINS, text, texts::hint(&error, &texts::make_directory(directory)))];
         }
     };
     let mut plugins: Vec<_> = names.into_iter().filter(|name| name.ends_with(PLUGIN)).collect();
     plugins.sort();
     let paths = plugins.iter().map(|name| directory.join(String::from_utf8_lossy(name).as_ref()));
-    for path in std::iter::once(directory.to_owned()).chain(paths) {
+    for path in iter::once(directory.to_owned()).chain(paths) {
         if let Ok(about) = world.about(&path).as_ref()
             && about.mode & OTHERS_WRITE != 0
         {
-            return Finding::fault(PLUGINS, texts::others_write(&path, about.mode), texts::chmod_755(&path));
+            return vec![Finding::fault(PLUGINS, texts::others_write(&path, about.mode), texts::chmod_755(&path))];
         }
     }
-    let plugins: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();
-    Finding::good(PLUGINS, texts::plugins(directory, &plugins.join(", ")))
+    let shown: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();
+    let names: Vec<_> = plugins.iter().filter_map(|file| file.strip_suffix(PLUGIN)).collect();
+    let unused = settings.unused(&names).map(|name| {
+        let text = plugin_settings_unused(name, &names);
+        Finding::warning(PLUGINS, text.trim_end(), texts::HINT_PLUGIN_SETTINGS)
+    });
+    iter::once(Finding::good(PLUGINS, texts::plugins(directory, &shown.join(", ")))).chain(unused).collect()
 }

@@ -289,6 +289,21 @@ fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
 }
 
 #[test]
+fn settings_of_no_plugin_are_told() {
+    let with = |name: &str| {
+        let settings = format!("[plugins.settings.{name}]\nuser = \"nobody\"\n");
+        found_with(directories::check, "", &settings, &Fake::well()).split_off(1)
+    };
+    assert_eq!(states(&with("x")), [State::Good]);
+    assert_eq!(states(&with("bpipe")), [State::Good]);
+    for name in ["x-fd", "\"x-fd.so\"", "y"] {
+        let findings = with(name);
+        assert!(states(&findings) == [State::Good, State::Warning], "{findings:?}");
+        assert!(findings[1].text.contains(name.trim_matches('"')), "{findings:?}");
+    }
+}
+
+#[test]
 fn no_finding_about_a_line_has_its_password() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bacula-fd.conf");
