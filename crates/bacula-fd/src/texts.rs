@@ -11,6 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use fd_bsock::scan::bash_spaces;
+use fd_fileset::ProgramNotAllowed;
 use fd_messages::{MessageType, Stage, StageTimes};
 use fd_session::authenticate::AuthError;
 use fd_session::command::{MetricFormat, NamedSnapshot, SetDebug};
@@ -1119,6 +1120,11 @@ pub(crate) fn hung_up_after_files(files: u32) -> Vec<u8> {
 /// Fatal: `setdebug … hangup=` of so many KiB.
 pub(crate) fn hung_up_after_kilobytes(kilobytes: u64) -> Vec<u8> {
     format!("message.c:1272 Debug hangup requested after {kilobytes} Kbytes.\n").into_bytes()
+}
+
+/// Warning: why a script is not run.
+pub(crate) fn script_refused(label: &str, why: ProgramNotAllowed) -> Vec<u8> {
+    format!("{label}: Allowed Script Directories of this Director refuses the program: {why}\n").into_bytes()
 }
 
 /// Information: a script is about to run. `label` says when.

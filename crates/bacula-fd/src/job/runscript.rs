@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
+use fd_fileset::ProgramNotAllowed;
 use fd_messages::{MessageType, expand_job_codes};
 use fd_os::io_error_text;
 use fd_session::JobStatus;
@@ -171,6 +172,9 @@ pub(crate) fn run(
         say(MessageType::Info, &texts::script_says(label, line));
     });
     if let Err(failure) = ended {
+        if let Some(why) = failure.refused {
+            say(MessageType::Warning, &texts::script_refused(label, why));
+        }
         say(MessageType::Error, &texts::script_failed(label, failure.status, &failure.error));
         if abort_on_error {
             job.change_status(JobStatus::Error);
@@ -181,11 +185,13 @@ pub(crate) fn run(
 struct Failure {
     status: i32,
     error: String,
+    /// Why the program may not be run.
+    refused: Option<ProgramNotAllowed>,
 }
 
 impl Failure {
     fn not_started() -> Self {
-        Self { status: NOT_STARTED, error: "Unknown Error".to_owned() }
+        Self { status: NOT_STARTED, error: "Unknown Error".to_owned(), refused: None }
     }
 
     /// The message has no reason (reference 02 §10.5).
@@ -198,14 +204,15 @@ impl Failure {
         match why {
             NotRun::Exec(error) if !is_unwanted(error) => Self::of_exec(error),
             NotRun::NoProcess(error) => Self::no_process(error),
-            NotRun::Exec(_) | NotRun::Empty | NotRun::Refused(_) => Self::not_started(),
+            NotRun::Refused(why) => Self { refused: Some(*why), ..Self::not_started() },
+            NotRun::Exec(_) | NotRun::Empty => Self::not_started(),
         }
     }
 
     fn of_exec(error: &io::Error) -> Self {
         let status = program::exec_status(error);
         let words = if status == 255 { "Unknown error during program execvp".to_owned() } else { io_error_text(error) };
-        Self { status, error: words }
+        Self { status, error: words, refused: None }
     }
 }
 
@@ -240,7 +247,7 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
         Some(status) if status.success() => Ok(()),
         Some(status) => {
             let number = status.code().or_else(|| status.signal()).unwrap_or(NOT_STARTED);
-            Err(Failure { status: number, error: program::describe(status) })
+            Err(Failure { status: number, error: program::describe(status), refused: None })
         }
         None => Err(Failure::not_started()),
     }

@@ -32,6 +32,23 @@ fn output_comes_line_by_line_and_codes_are_expanded() {
 }
 
 #[test]
+fn a_refused_program_is_told_with_the_directive_that_refuses_it() {
+    let allowed = [b"/ok".to_vec()];
+    for command in ["/bad/x", "/ok/x | y"] {
+        let (said, _) = said_by(command, &allowed, true);
+        let [_, warning, error] = said.as_slice() else { panic!("{said:?}") };
+        assert!(warning.starts_with("Warning ") && warning.contains("Allowed Script Directories"), "{warning}");
+        assert!(error.starts_with("Error ") && error.contains("status=-402653185"), "{error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/bin/sh", folder.path().join("sh")).unwrap();
+    let path = std::fs::canonicalize(folder.path()).unwrap();
+    let (said, _) =
+        said_by(&format!("{}/sh -c true", path.display()), &[path.as_os_str().as_encoded_bytes().to_vec()], true);
+    assert!(said.len() == 3 && said[1].contains("Allowed Script Directories"), "{said:?}");
+}
+
+#[test]
 fn each_end_of_a_line_makes_a_message_however_it_is_written() {
     for buffer in [1, 2, 3, 4096] {
         let text =
@@ -184,9 +201,9 @@ fn a_script_for_which_there_is_no_process_was_not_tried() {
     let failure = |number| Failure::of(&io::Error::from_raw_os_error(number).into());
     // EAGAIN, ENOMEM, ENFILE, EMFILE.
     for number in [11, 12, 23, 24] {
-        let Failure { status, error } = failure(number);
+        let Failure { status, error, .. } = failure(number);
         assert_eq!((status, error.as_str()), (NOT_STARTED, "Unknown Error"), "{number}");
     }
-    let Failure { status, error } = failure(2);
+    let Failure { status, error, .. } = failure(2);
     assert_eq!((status, error.as_str()), (208, "No such file or directory"));
 }
