@@ -239,7 +239,7 @@ pub(crate) fn unreadable_key_hint(file: &Path) -> String {
 pub(crate) fn certificate_hint(file: &Path) -> String {
     format!(
         "{}: must hold a certificate in PEM form (-----BEGIN CERTIFICATE-----); make key and certificate with: \
-         openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=NAME-fd -keyout fd.key -out fd.crt; \
+         umask 077; openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj /CN=NAME-fd -keyout fd.key -out fd.crt; \
          cat fd.crt fd.key > fd.pem",
         file.display()
     )
@@ -248,8 +248,8 @@ pub(crate) fn certificate_hint(file: &Path) -> String {
 /// A file holds no private key that can be read.
 pub(crate) fn private_key_hint(file: &Path) -> String {
     format!(
-        "{}: must hold an RSA private key in PEM form without a pass phrase; openssl rsa -in FILE -out FILE.clear \
-         takes a pass phrase away",
+        "{}: must hold an RSA private key in PEM form without a pass phrase; umask 077; openssl rsa -in FILE \
+         -out FILE.clear takes a pass phrase away",
         file.display()
     )
 }
@@ -1159,6 +1159,11 @@ mod tests {
             b"Jmsg JobId=1 type=7 level=1795227599 dc-fd JobId 1: Connected to Storage at 127.0.0.1:20213 without encryption\n"
         );
         assert_eq!(frame.len(), 111);
+    }
+
+    #[test]
+    fn advice_about_keys_lets_nobody_read_them() {
+        assert!(certificate_hint(Path::new("/k")).contains("umask 077; openssl req"));
     }
 
     #[test]

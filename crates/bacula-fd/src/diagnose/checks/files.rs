@@ -17,13 +17,21 @@ const GROUP_WRITES: u32 = 0o020;
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let config = case.config();
     let keys = config.tls_resources().filter_map(|(_, _, tls)| key(tls));
-    let pair = config.file_daemon.pki.key_pair.iter();
-    let mut secret: Vec<&PathBuf> = case.read.files.iter().chain(keys).chain(pair).collect();
+    let pki = &config.file_daemon.pki;
+    let (with_key, signers): (Vec<_>, Vec<_>) =
+        pki.signers.iter().partition(|file| case.world.mentions_private_key(file));
+    let mut secret: Vec<&PathBuf> = case.read.files.iter().chain(keys).chain(&pki.key_pair).chain(with_key).collect();
     secret.sort();
     secret.dedup();
+    // Whoever can change them decides who reads what is encrypted, and whose signatures are good.
+    let mut public: Vec<&PathBuf> = signers.into_iter().chain(&pki.master_keys).collect();
+    public.sort();
+    public.dedup();
+    public.retain(|file| !secret.contains(file));
     let settings = case.read.files.first().map(|file| Settings::path_beside(file.as_os_str()));
     let user = case.world.process().rights.uid;
     let mut findings: Vec<_> = secret.iter().filter_map(|file| of_file(file, true, user, case.world)).collect();
+    findings.extend(public.iter().filter_map(|file| of_file(file, false, user, case.world)));
     findings.extend(settings.as_deref().and_then(|file| of_file(file, false, user, case.world)));
     if findings.is_empty() {
         findings.push(Finding::good(FILES, texts::files_are_closed(secret.len())));

@@ -35,6 +35,7 @@ struct Fake {
     is_told_of_any_page: bool,
     clock: Option<bool>,
     pem: Vec<u8>,
+    has_key: bool,
     ping: Answer,
     metrics: Answer,
     questions: Cell<u32>,
@@ -50,6 +51,7 @@ impl Fake {
             is_told_of_any_page: false,
             clock: Some(true),
             pem: Vec::new(),
+            has_key: false,
             ping: Answer::Pong,
             metrics: Answer::Pong,
             questions: Cell::new(0),
@@ -95,7 +97,7 @@ impl World for Fake {
     }
 
     fn mentions_private_key(&self, _: &Path) -> bool {
-        false
+        self.has_key
     }
 
     fn process(&self) -> Process {
@@ -300,6 +302,33 @@ fn settings_of_no_plugin_are_told() {
         let findings = with(name);
         assert!(states(&findings) == [State::Good, State::Warning], "{findings:?}");
         assert!(findings[1].text.contains(name.trim_matches('"')), "{findings:?}");
+    }
+}
+
+#[test]
+fn files_with_the_keys_of_others_are_looked_at_too() {
+    let found = |directives: &str, mode, has_key| {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("bacula-fd.conf");
+        let text = format!(
+            "Director {{ Name = d; Password = secret }}\n\
+             FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w; PKI Signatures = yes\n\
+             PKI Keypair = /k\n{directives}\n}}\nMessages {{ Name = m; director = d = all }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let read: Read = configuration::read(file.as_os_str(), &Patience::new()).1.unwrap();
+        let about = About { is_directory: false, mode, uid: 0 };
+        let world = Fake { about, has_key, ..Fake::well() };
+        states(&files::check(&Case { read: &read, world: &world, storages: &[] }))
+    };
+    let (signer, master) = ("PKI Signer = /s", "PKI Encryption = yes\nPKI Master Key = /m");
+    // The configuration, the keys and, of a signer, the key that may be in it.
+    assert_eq!(found(signer, 0o644, false), [State::Warning; 2]);
+    assert_eq!(found(signer, 0o644, true), [State::Warning; 3]);
+    assert_eq!(found(master, 0o644, true), [State::Warning; 2]);
+    // Without a word about the settings, which may be changed by others, too.
+    for directives in [signer, master] {
+        assert_eq!(found(directives, 0o666, false).len(), 4, "{directives}");
     }
 }
 
