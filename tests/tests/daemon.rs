@@ -71,6 +71,21 @@ fn a_broken_configuration_fails_the_test_and_names_file_and_line() -> Result<()>
 }
 
 #[test]
+fn what_lets_in_more_than_it_seems_is_told_by_ours_only() -> Result<()> {
+    let mut bed = configured("t-open")?;
+    let config = bed.client("test")?.config.clone();
+    let good = fs::read_to_string(&config).unwrap();
+    fs::write(&config, good.replace(FD_PASSWORD, "").replace("FDAddress = 127.0.0.1", "FDAddress = ::1")).unwrap();
+    let done = run(&command(&mut bed, &["-t"])?, b"")?;
+    assert_eq!(done.status.code(), Some(0), "{}", done.text());
+    let is_ours = Fd::under_test()? == Fd::Ours;
+    for wanted in ["has an empty password", "FdAddress takes no address of IPv6 such as ::1"] {
+        assert_eq!(done.text().contains(wanted), is_ours, "{wanted:?} in {:?}", done.text());
+    }
+    Ok(())
+}
+
+#[test]
 fn an_unknown_option_shows_the_usage_and_fails() -> Result<()> {
     let mut bed = configured("usage")?;
     for option in ["-?", "-Z", "--help"] {

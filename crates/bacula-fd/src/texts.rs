@@ -6,7 +6,7 @@
 //! one, because site scripts match it, and ends with its newline.
 
 use std::fmt::{Display, Write as _};
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -1125,6 +1125,20 @@ pub(crate) fn hung_up_after_kilobytes(kilobytes: u64) -> Vec<u8> {
 /// Warning: why a script is not run.
 pub(crate) fn script_refused(label: &str, why: ProgramNotAllowed) -> Vec<u8> {
     format!("{label}: Allowed Script Directories of this Director refuses the program: {why}\n").into_bytes()
+}
+
+/// An address that is not used, and what happens in its place.
+pub(crate) fn not_ipv4(directive: &str, address: Ipv6Addr) -> String {
+    let instead = match directive {
+        "FdAddress" => "the daemon listens on all addresses of IPv4, and on none of IPv6",
+        _ => "connections have whatever address the system gives them",
+    };
+    format!("{directive} takes no address of IPv6 such as {address}: {instead}")
+}
+
+/// Every caller knows the password.
+pub(crate) fn empty_password(director: &str) -> String {
+    format!("Director \"{director}\" has an empty password: whoever reaches the daemon's port may give its orders")
 }
 
 /// Information: a script is about to run. `label` says when.

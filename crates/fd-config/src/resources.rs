@@ -7,8 +7,9 @@ mod messages;
 mod schedule;
 
 use core::fmt;
-use core::net::{Ipv4Addr, SocketAddr};
+use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::time::Duration;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fd_records::{ContentCipher, DigestKind};
@@ -61,6 +62,9 @@ pub struct FileDaemon {
     pub addresses: Vec<SocketAddr>,
     /// Local address of connections to a Storage Daemon.
     pub source_address: Option<Ipv4Addr>,
+    /// IPv6 addresses of `FdAddress` and `FdSourceAddress`, by the directive: they are read as
+    /// `0.0.0.0` (reference 06 §2.9), which is hardly what was meant.
+    pub not_ipv4: BTreeMap<&'static str, Ipv6Addr>,
     /// State, trace, mail and spool files.
     pub working_directory: PathBuf,
     /// Holds the pid file.
@@ -294,6 +298,11 @@ impl PasswordKey {
         use md5::Digest as _;
         let digest = md5::Md5::digest(clear_text);
         Self(digest.iter().flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 15)]).collect())
+    }
+
+    /// Whether it is that of a password without a character, which everybody knows.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::of(b"")
     }
 
     /// The shared secret of CRAM-MD5 and TLS-PSK.

@@ -94,6 +94,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let ending = Ending::new();
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let config = load(cli)?;
+    warn(&config);
     check_requirement(cli, &settings, &config)?;
     check_metrics(cli, &settings, &config)?;
     if cli.test_only {
@@ -125,6 +126,16 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
         tracing::warn!(%error, "the pid file can't be removed");
     }
     Ok(status)
+}
+
+/// Says what the stock daemon takes without a word, and lets in more callers than it seems.
+fn warn(config: &Config) {
+    for director in config.directors.iter().filter(|director| director.password.is_empty()) {
+        tracing::warn!("{}", texts::empty_password(&director.name));
+    }
+    for (directive, address) in &config.file_daemon.not_ipv4 {
+        tracing::warn!("{}", texts::not_ipv4(directive, *address));
+    }
 }
 
 /// Ends the start with a message of the stock daemon's.

@@ -91,6 +91,9 @@ pub(super) fn unknown_director(messages: &str, director: &[u8]) -> String {
     format!("Messages \"{messages}\" has a Director \"{}\", which no resource defines", director.escape_ascii())
 }
 
+pub(super) const HINT_EMPTY_PASSWORD: &str = "give it a long random one, here and in the Director's Client resource";
+pub(super) const HINT_NOT_IPV4: &str =
+    "take it out; to listen on it, write: FDAddresses = { ipv6 = { addr = ADDRESS; } }";
 pub(super) const HINT_UNKNOWN_DIRECTOR: &str =
     "correct the name: whatever it is, a job's messages go to the Director that runs it";
 pub(super) const HINT_SETTINGS: &str = "the manual page is bacula-fd.toml(5)";

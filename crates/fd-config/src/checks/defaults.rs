@@ -78,6 +78,7 @@ pub(crate) fn file_daemon(
         description: bytes(raw, "Description").unwrap_or_default(),
         addresses: raw.addresses.to_list(),
         source_address: raw.source_address,
+        not_ipv4: raw.not_ipv4.clone(),
         working_directory: path(raw, "WorkingDirectory").unwrap_or_default(),
         pid_directory: path(raw, "PidDirectory").unwrap_or_default(),
         subsys_directory: path(raw, "SubsysDirectory"),

@@ -4,7 +4,8 @@
 //! Defaults and meaning come later (`checks.rs`); the JSON view shows this.
 
 use core::fmt;
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeMap;
 
 use fd_records::{ContentCipher, DigestKind};
 
@@ -67,6 +68,8 @@ pub(crate) struct RawResource {
     pub(crate) addresses: Addresses,
     /// `FdSourceAddress`.
     pub(crate) source_address: Option<Ipv4Addr>,
+    /// What `FdAddress` and `FdSourceAddress` have in vain.
+    pub(crate) not_ipv4: BTreeMap<&'static str, Ipv6Addr>,
 }
 
 impl RawResource {
@@ -78,6 +81,7 @@ impl RawResource {
             runs: Vec::new(),
             addresses: Addresses::Default,
             source_address: None,
+            not_ipv4: BTreeMap::new(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Ports and addresses (reference 06 §2.9).
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::collections::BTreeMap;
 
 use crate::resources::FileDaemon;
-use crate::syntax::document::{Addresses, Value};
+use crate::syntax::document::{Addresses, RawResource, Value};
 use crate::syntax::error::{SyntaxError, fill};
 use crate::syntax::reader::{Pass, Reader};
 use crate::syntax::source::{AddressFamily, Source};
@@ -31,18 +32,19 @@ impl Reader<'_> {
     }
 
     /// `FdAddress`.
-    pub(crate) fn address(&mut self, addresses: &mut Addresses) -> Result<Option<Value>, SyntaxError> {
-        if let Some(address) = self.ipv4(one_style(addresses.may_be_single()))? {
-            addresses.set_single(Some(address), None);
+    pub(crate) fn address(&mut self, resource: &mut RawResource) -> Result<Option<Value>, SyntaxError> {
+        let style = one_style(resource.addresses.may_be_single());
+        if let Some(address) = self.ipv4("FdAddress", &mut resource.not_ipv4, style)? {
+            resource.addresses.set_single(Some(address), None);
         }
         Ok(Some(Value::Elsewhere))
     }
 
     /// `FdSourceAddress`.
-    pub(crate) fn source_address(&mut self, slot: &mut Option<Ipv4Addr>) -> Result<Option<Value>, SyntaxError> {
-        if let Some(address) = self.ipv4(Ok(()))? {
+    pub(crate) fn source_address(&mut self, resource: &mut RawResource) -> Result<Option<Value>, SyntaxError> {
+        if let Some(address) = self.ipv4("FdSourceAddress", &mut resource.not_ipv4, Ok(()))? {
             // The wildcard address means none.
-            *slot = Some(address).filter(|address| !address.is_unspecified());
+            resource.source_address = Some(address).filter(|address| !address.is_unspecified());
         }
         Ok(Some(Value::Elsewhere))
     }
@@ -134,15 +136,25 @@ impl Reader<'_> {
     }
 
     /// One host, as an IPv4 address, if `style` permits one; an IPv6 address becomes 0.0.0.0, as in
-    /// the stock daemon. The second pass gives `None`.
-    fn ipv4(&mut self, style: Result<(), Vec<u8>>) -> Result<Option<Ipv4Addr>, SyntaxError> {
+    /// the stock daemon, and is noted. The second pass gives `None`.
+    fn ipv4(
+        &mut self,
+        directive: &'static str,
+        not_ipv4: &mut BTreeMap<&'static str, Ipv6Addr>,
+        style: Result<(), Vec<u8>>,
+    ) -> Result<Option<Ipv4Addr>, SyntaxError> {
         let text = self.bare(&texts::EXPECTED_AN_ADDRESS)?;
         if self.pass == Pass::Second {
             return Ok(None);
         }
+        // The last one counts.
+        not_ipv4.remove(directive);
         match style.and_then(|()| ip_address(self.lexer.source(), &text, AddressFamily::V4)) {
             Ok(IpAddr::V4(address)) => Ok(Some(address)),
-            Ok(IpAddr::V6(_)) => Ok(Some(Ipv4Addr::UNSPECIFIED)),
+            Ok(IpAddr::V6(address)) => {
+                not_ipv4.insert(directive, address);
+                Ok(Some(Ipv4Addr::UNSPECIFIED))
+            }
             Err(reason) => Err(self.lexer.fail(&texts::CANNOT_ADD_ADDRESS, [text, reason])),
         }
     }

@@ -44,6 +44,25 @@ fn the_file_that_debian_installs() {
 }
 
 #[test]
+fn an_ipv6_address_of_the_old_style_is_noted() {
+    let noted = |lines: &str| {
+        let config = loaded(&format!(
+            "Director {{ Name = d; Password = p }}\n\
+             Client {{ Name = f; WorkingDirectory = {DIRECTORY}/work; PidDirectory = {DIRECTORY}/run\n{lines}\n}}\n\
+             Messages {{ Name = m }}\n"
+        ));
+        let noted = config.file_daemon.not_ipv4.iter().map(|(name, address)| format!("{name} {address}"));
+        (noted.collect::<Vec<_>>().join(", "), config.file_daemon.addresses[0].to_string())
+    };
+    let everywhere = || "0.0.0.0:9102".to_owned();
+    assert_eq!(noted("FD Address = ::1"), ("FdAddress ::1".to_owned(), everywhere()));
+    assert_eq!(noted("fdsourceaddress = fd00::5"), ("FdSourceAddress fd00::5".to_owned(), everywhere()));
+    // The last one counts.
+    assert_eq!(noted("FDAddress = ::1\nFDAddress = 127.0.0.1"), (String::new(), "127.0.0.1:9102".to_owned()));
+    assert_eq!(noted("FDAddresses = { ipv6 = { addr = ::1; } }"), (String::new(), "[::1]:9102".to_owned()));
+}
+
+#[test]
 fn defaults_apply_without_a_directive() {
     let config = loaded(&format!(
         "Director {{ Name = d; Password = \"fdpw\" }}\n\

@@ -18,6 +18,7 @@ use crate::daemon::start::{own_address_of_metrics, unencrypted};
 use crate::diagnose::finding::Finding;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::texts;
+use crate::texts::{empty_password, not_ipv4};
 
 /// Reads configuration and settings as a start does. What can be read is there even if it does not
 /// hold together; the findings say so.
@@ -48,6 +49,7 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
                 let text = texts::metrics_on_own_port(metrics, own);
                 findings.push(Finding::fault(texts::SETTINGS, text, texts::HINT_METRICS_PORT));
             }
+            findings.extend(open_doors(&config));
             findings.extend(unknown_directors(&config));
             findings.insert(0, good(file, &config, source.files.len()));
             (findings, Some(Read { config, settings, files: source.files }))
@@ -62,6 +64,17 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
 fn good(file: &OsStr, config: &Config, files: usize) -> Finding {
     let text = texts::configuration(file, files, &config.file_daemon.name, config.directors.len());
     Finding::good(texts::CONFIGURATION, text)
+}
+
+/// What lets more callers in than it seems.
+fn open_doors(config: &Config) -> impl Iterator<Item = Finding> {
+    let empty = config.directors.iter().filter(|director| director.password.is_empty()).map(|director| {
+        Finding::fault(texts::CONFIGURATION, empty_password(&director.name), texts::HINT_EMPTY_PASSWORD)
+    });
+    let not_ipv4 = config.file_daemon.not_ipv4.iter().map(|(directive, address)| {
+        Finding::warning(texts::CONFIGURATION, not_ipv4(directive, *address), texts::HINT_NOT_IPV4)
+    });
+    empty.chain(not_ipv4)
 }
 
 /// Messages for a Director that the configuration does not have: most likely a name that was

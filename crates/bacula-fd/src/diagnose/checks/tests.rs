@@ -291,6 +291,29 @@ fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
 }
 
 #[test]
+fn a_configuration_that_lets_in_more_than_it_seems_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bacula-fd.conf");
+    let found = |password: &str, daemon: &str| {
+        let text = format!(
+            "Director {{ Name = d; Password = \"{password}\" }}\n\
+             FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w\n{daemon}\n}}\n\
+             Messages {{ Name = m; director = d = all }}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        configuration::read(file.as_os_str(), &Patience::new()).0
+    };
+    assert_eq!(states(&found("p", "FDAddress = 127.0.0.1")), [State::Good]);
+    let empty = found("", "");
+    assert!(states(&empty) == [State::Good, State::Fault] && empty[1].text.contains("\"d\""), "{empty:?}");
+    for directive in ["FDAddress", "FD Source Address"] {
+        let listens = found("p", &format!("{directive} = fd00::5"));
+        assert!(states(&listens) == [State::Good, State::Warning], "{listens:?}");
+        assert!(listens[1].text.contains("fd00::5"), "{listens:?}");
+    }
+}
+
+#[test]
 fn settings_of_no_plugin_are_told() {
     let with = |name: &str| {
         let settings = format!("[plugins.settings.{name}]\nuser = \"nobody\"\n");
