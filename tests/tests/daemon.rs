@@ -86,6 +86,22 @@ fn what_lets_in_more_than_it_seems_is_told_by_ours_only() -> Result<()> {
 }
 
 #[test]
+fn debug_messages_of_ours_are_on_standard_error() -> Result<()> {
+    let mut bed = configured("t-debug")?;
+    let config = bed.client("test")?.config.clone();
+    let good = fs::read_to_string(&config).unwrap();
+    // Ours says nothing about a good one.
+    fs::write(&config, good.replace(FD_PASSWORD, "")).unwrap();
+    let done = run(&command(&mut bed, &["-t", "-d", "200"])?, b"")?;
+    let (empty, full) = match Fd::under_test()? {
+        Fd::Ours => (&done.stdout, &done.stderr),
+        Fd::Stock => (&done.stderr, &done.stdout),
+    };
+    assert!(empty.is_empty() && !full.is_empty(), "{}", done.text());
+    Ok(())
+}
+
+#[test]
 fn an_unknown_option_shows_the_usage_and_fails() -> Result<()> {
     let mut bed = configured("usage")?;
     for option in ["-?", "-Z", "--help"] {
