@@ -238,7 +238,7 @@ impl AccurateList {
         // Without the name that it links to, a hard link restores nothing, and if that name is
         // another file now, the wrong data. Its own times need not show it: a directory on the way
         // to that name may have been renamed, or left out.
-        let dangles = known.is_link && !state.list.first_name_stands(candidate.stat.ino);
+        let dangles = state.list.dangles(id, candidate.stat.ino);
         let wants_checksum = criteria::wants_checksum(letters);
         let has_digest = candidate.stat.mode_type() == Stat::MODE_REGULAR && options.digest.is_some();
         // New content shows in the change time, too, where there is no digest to compare: where a

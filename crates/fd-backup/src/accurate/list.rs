@@ -43,9 +43,20 @@ pub(super) struct List {
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
-    /// By inode: the first names of files with several names. `None` if two have the same inode
-    /// number.
-    first_names: HashMap<u64, Option<RecordId>, RandomState>,
+    /// By device and inode number of the records: the position in `inodes`. Empty when the list is
+    /// complete.
+    numbers: HashMap<(u64, u64), u32, RandomState>,
+    inodes: Vec<Inode>,
+}
+
+/// A file with several names, as the records have it.
+struct Inode {
+    ino: u64,
+    /// Number of names that were saved as files. More than one, if some were saved later, or after
+    /// the devices had got other numbers.
+    first_names: u32,
+    /// How many of these the walk has found with this inode number.
+    standing: u32,
 }
 
 // Bits of a record's first byte.
@@ -58,6 +69,8 @@ const LINK: u8 = 16;
 /// The first name of an inode is still a name of that inode.
 const STANDS: u8 = 32;
 const HAS_DELTA: u8 = 64;
+/// Other names may link to this one.
+const FIRST_NAME: u8 = 128;
 
 impl List {
     /// An empty list that keeps these attributes, and always modification and change times.
@@ -72,7 +85,8 @@ impl List {
             epoch: None,
             index: Index::default(),
             hasher: RandomState::new(),
-            first_names: HashMap::default(),
+            numbers: HashMap::default(),
+            inodes: Vec::new(),
         }
     }
 
@@ -82,7 +96,12 @@ impl List {
         let (directory, name) = split_path(entry.name);
         let Some(directory) = self.directories.intern(directory) else { return false };
         let digest = digest_text::parse(entry.digest).filter(|digest| digest_text::of(digest) == entry.digest);
-        let mut flags = if link_fi == 0 { 0 } else { LINK };
+        let has_names = stat.nlink > 1 && stat.mode_type() != Stat::MODE_DIRECTORY;
+        let mut flags = match link_fi {
+            0 if has_names => FIRST_NAME,
+            0 => 0,
+            _ => LINK,
+        };
         match &digest {
             _ if entry.digest.is_empty() => {}
             Some(_) => flags |= HAS_DIGEST,
@@ -91,12 +110,16 @@ impl List {
         if entry.delta_seq != 0 {
             flags |= HAS_DELTA;
         }
+        let inode = (flags & (LINK | FIRST_NAME) != 0).then(|| self.note_name(&stat, flags & FIRST_NAME != 0));
         let out = &mut self.record;
         out.clear();
         out.push(flags);
         varint::push(out, u64::from(directory));
         varint::push(out, name.len() as u64);
         out.extend_from_slice(name);
+        if let Some(inode) = inode {
+            varint::push(out, u64::from(inode));
+        }
         if let (true, Some(digest)) = (flags & HAS_DIGEST != 0, &digest) {
             varint::push(out, digest.len() as u64);
             out.extend_from_slice(digest);
@@ -106,22 +129,40 @@ impl List {
         }
         let epoch = *self.epoch.get_or_insert(stat.mtime);
         self.classes.push_stat(out, &stat, self.fields, epoch);
-        let Some(id) = self.records.push(out) else { return false };
-        if stat.nlink > 1 && link_fi == 0 && stat.mode_type() != Stat::MODE_DIRECTORY {
-            self.first_names.entry(stat.ino).and_modify(|known| *known = None).or_insert(Some(id));
+        if self.records.push(out).is_none() {
+            return false;
         }
         self.count += 1;
         true
     }
 
+    /// Notes one of several names of an inode, and returns the inode's position in `inodes`. Two
+    /// file systems may have the same inode number.
+    fn note_name(&mut self, stat: &Stat, is_first: bool) -> u32 {
+        let next = u32::try_from(self.inodes.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry((stat.dev, stat.ino)).or_insert(next);
+        if number == next {
+            self.inodes.push(Inode { ino: stat.ino, first_names: 0, standing: 0 });
+        }
+        if let Some(inode) = self.inodes.get_mut(number as usize) {
+            inode.first_names += u32::from(is_first);
+        }
+        number
+    }
+
     /// Builds the index. Of records with the same path, the first one counts.
     pub(super) fn complete(&mut self) {
         self.index = Index::for_records(self.count);
+        self.numbers = HashMap::default();
         let mut next = self.records.first();
         while let Some(id) = next {
             let Some(head) = self.head(id) else { break };
             let hash = self.hasher.hash_one((head.directory, head.name));
             if self.lookup(hash, head.directory, head.name).is_some() {
+                let inode = head.inode.filter(|_| head.flags & FIRST_NAME != 0);
+                if let Some(inode) = inode.and_then(|number| self.inodes.get_mut(number)) {
+                    inode.first_names -= 1;
+                }
                 self.set_flag(id, DUPLICATE);
                 self.count -= 1;
             } else {
@@ -148,7 +189,8 @@ impl List {
             + self.directories.memory()
             + Index::memory(self.count)
             + self.classes.memory()
-            + self.first_names.allocation_size()
+            + self.numbers.allocation_size()
+            + self.inodes.len() * size_of::<Inode>()
     }
 
     /// The record of a path; directories end with a `/`.
@@ -178,16 +220,20 @@ impl List {
 
     /// The walk has found the file of this record with this inode.
     pub(super) fn note_inode(&mut self, id: RecordId, ino: u64) {
-        if self.first_names.get(&ino) == Some(&Some(id)) {
+        let Some(Head { flags, inode: Some(number), .. }) = self.head(id) else { return };
+        let Some(inode) = self.inodes.get_mut(number).filter(|inode| inode.ino == ino) else { return };
+        if flags & (FIRST_NAME | STANDS) == FIRST_NAME {
+            inode.standing += 1;
             self.set_flag(id, STANDS);
         }
     }
 
-    /// Whether the walk has found the first name that the list has of this inode, and with the same
-    /// inode.
-    pub(super) fn first_name_stands(&self, ino: u64) -> bool {
-        let first = self.first_names.get(&ino).copied().flatten();
-        first.and_then(|id| self.head(id)).is_some_and(|head| head.flags & STANDS != 0)
+    /// Whether the record is a hard link whose first name the walk has not found, or not with this
+    /// inode. Which of several first names it links to, the list doesn't say.
+    pub(super) fn dangles(&self, id: RecordId, ino: u64) -> bool {
+        let Some(head) = self.head(id).filter(|head| head.flags & LINK != 0) else { return false };
+        let inode = head.inode.and_then(|number| self.inodes.get(number)).filter(|inode| inode.ino == ino);
+        inode.is_none_or(|inode| inode.first_names == 0 || inode.standing < inode.first_names)
     }
 
     fn set_flag(&mut self, id: RecordId, flag: u8) {
@@ -200,8 +246,10 @@ impl List {
         let (flags, mut rest) = self.records.from(id)?.split_first()?;
         let directory = varint::take(&mut rest);
         let len = usize::try_from(varint::take(&mut rest)).ok()?;
-        let (name, rest) = rest.split_at_checked(len)?;
-        Some(Head { flags: *flags, directory, name, rest })
+        let (name, mut rest) = rest.split_at_checked(len)?;
+        let has_inode = flags & (LINK | FIRST_NAME) != 0;
+        let inode = has_inode.then(|| usize::try_from(varint::take(&mut rest)).unwrap_or(usize::MAX));
+        Some(Head { flags: *flags, directory, name, inode, rest })
     }
 
     /// The record behind the head, and the rest of the bytes.
@@ -245,6 +293,8 @@ struct Head<'l> {
     flags: u8,
     directory: u64,
     name: &'l [u8],
+    /// Its position in the list's `inodes`, if the file has several names.
+    inode: Option<usize>,
     rest: &'l [u8],
 }
 

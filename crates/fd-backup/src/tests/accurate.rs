@@ -451,6 +451,53 @@ fn a_hard_link_without_its_first_name_is_sent_whole() {
     }
 }
 
+/// Which of these names, given in the order of the walk, an accurate job sends again, though nothing
+/// has changed. Each has a device, an inode number, and the FileIndex of the name that it links to.
+fn links_sent_again(names: &[(&str, u64, u64, i32)]) -> Vec<String> {
+    let mut accurate = Accurate::new("MCmcs:", CHANGES, 4);
+    let stat = |dev, ino| Stat { dev, ino, nlink: 3, mode: 0o100_644, size: 9, ..Stat::default() };
+    for &(name, dev, ino, link_fi) in names {
+        let mut message = [name.as_bytes(), b"\0"].concat();
+        let data_stream = Stream::FILE_DATA;
+        LStat { stat: stat(dev, ino), link_fi, flags: 0, data_stream }.encode(&mut message);
+        message.extend_from_slice(b"\0\x000");
+        assert!(accurate.list.add(&message));
+    }
+    accurate.list.complete();
+    let options = Arc::new(EffectiveOptions::default());
+    let walk = WalkSettings { incremental: true, ..WalkSettings::default() };
+    let is_sent = |&&(name, dev, ino, _): &&(&str, u64, u64, i32)| {
+        let candidate = Candidate { path: name.as_bytes(), stat: &stat(dev, ino), options: &options, accepted: true };
+        accurate.list.compare(&candidate, &walk) != Comparison::Unchanged
+    };
+    names.iter().filter(is_sent).map(|(name, ..)| (*name).to_owned()).collect()
+}
+
+/// File systems count their inodes from the same number on, as subvolumes and datasets do.
+#[test]
+fn hard_links_of_two_file_systems_with_one_number_are_unchanged() {
+    let links = [("/x", 1, 7, 0), ("/s/w", 2, 7, 0), ("/y", 1, 7, 3), ("/s/v", 2, 7, 5)];
+    assert_eq!(links_sent_again(&links), [""; 0]);
+}
+
+/// A name that was sent as a file later than the others is one more first name of the inode.
+#[test]
+fn hard_links_of_an_inode_with_several_first_names_are_unchanged() {
+    let links = [("/x", 1, 7, 0), ("/y", 1, 7, 0), ("/z", 1, 7, 3)];
+    assert_eq!(links_sent_again(&links), [""; 0]);
+    // Which one of the two the link leads to isn't known, so that both have to be there.
+    assert_eq!(links_sent_again(&[("/x", 1, 7, 0), ("/z", 1, 7, 3), ("/y", 1, 7, 0)]), ["/z"]);
+    // The Director may name a file twice.
+    let twice = [("/x", 1, 7, 0), ("/x", 1, 7, 0), ("/z", 1, 7, 3)];
+    assert_eq!(links_sent_again(&twice), [""; 0]);
+}
+
+/// A file of another file system that has the number of its inode is no first name.
+#[test]
+fn a_hard_link_does_not_lead_to_another_file_system() {
+    assert_eq!(links_sent_again(&[("/s/w", 2, 7, 0), ("/y", 1, 7, 3)]), ["/y"]);
+}
+
 #[test]
 fn files_of_a_base_job_have_a_base_record() {
     let mut accurate = Accurate::new("MJpug5s:", BASE, 4);
