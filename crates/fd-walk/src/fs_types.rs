@@ -60,7 +60,7 @@ fn name(number: u32) -> Option<&'static str> {
 
 /// The type of the file system that holds `path`, if `list` leaves it out; an empty list leaves out
 /// none. If the system does not tell the type, it is not left out: that would be lost.
-pub(crate) fn left_out(list: &[Vec<u8>], path: &[u8]) -> Option<&'static str> {
+pub fn left_out(list: &[Vec<u8>], path: &[u8]) -> Option<&'static str> {
     if list.is_empty() {
         return None;
     }

@@ -21,7 +21,7 @@ mod attributes;
 mod directory;
 mod entry;
 mod event;
-mod fs_types;
+pub mod fs_types;
 mod held;
 mod limits;
 mod links;

@@ -346,8 +346,13 @@ impl<'w> Walker<'w> {
         self.report.entry(Entry { barred: true, ..entry })
     }
 
-    /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4).
+    /// File-system and drive type of a name of the FileSet (reference 03 §5.2 step 4). Of a file
+    /// system below a name, which is walked like one in a job with snapshots, the Options were
+    /// asked that decide about it.
     fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, WalkEnd> {
+        if !place.include.names().iter().any(|name| name == place.top) {
+            return Ok(true);
+        }
         let options = place.include.top_level();
         if let Some(name) = fs_types::left_out(&options.fs_types, &place.read_path()) {
             self.report.say(MessageType::Info, |text| texts::unlisted_fstype(text, place.path, name))?;

@@ -91,6 +91,17 @@ fn a_file_system_below_a_name_is_walked_in_the_include_that_adds_it() {
     assert_eq!(found, [&own[..], &own[..], &["/t/live/m/g", "/t/live/m/"]].concat());
 }
 
+/// The Options that decide about it have another list of `FsType`, which was asked before.
+#[test]
+fn a_file_system_below_a_name_is_walked_whatever_the_last_options_block_says() {
+    let tree = Tree::new(&[]);
+    let mut snapshots = Snapshots::default();
+    snapshots.add_sub_mount(0, b"/dev/shm", b"/proc/sys/kernel/random");
+    let settings = WalkSettings { snapshots: Arc::new(snapshots), ..WalkSettings::default() };
+    let (found, _) = tree.walk(&["I", "O f", "X tmpfs", "N", "F /dev/shm"], &settings, &Host::default());
+    assert!(found.contains(&"/proc/sys/kernel/random/uuid".to_owned()), "{found:?}");
+}
+
 /// A restore of the same Director may put a link there before the snapshot is made, and take it
 /// away before the limits are checked.
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use fd_fileset::{FileSet, Flags, Include};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
 use fd_walk::{Snapshots, path_in_snapshot};
 
 use crate::job::snapshots::mounts::{Mount, MountTable};
@@ -47,6 +47,14 @@ pub(super) struct Top<'f> {
     pub(super) is_directory: bool,
 }
 
+/// What is asked about directories of this host.
+pub(super) struct Questions<'q> {
+    /// Whether a directory has the file of `ExcludeDirContaining`.
+    pub(super) is_marked: &'q dyn Fn(&[u8], &[u8]) -> bool,
+    /// Whether `FsType` leaves out the file system that is at a path.
+    pub(super) is_left_out: &'q dyn Fn(&EffectiveOptions, &[u8]) -> bool,
+}
+
 /// The snapshots by the device numbers of their file systems.
 pub(super) type Mounted = BTreeMap<u64, MountedSnapshot>;
 
@@ -60,16 +68,17 @@ pub(super) struct MountedSnapshot {
 }
 
 /// The regions of a FileSet: its names, each followed by the mounts below it that a walk over the
-/// file systems would enter. `is_marked` says whether a directory has the file of
-/// `ExcludeDirContaining`.
+/// file systems would enter. What `FsType` leaves out is none of them: the walk does not enter it,
+/// and what is around it has its mount point.
 pub(super) fn regions(
     fileset: &FileSet,
     tops: &[Top<'_>],
     table: &MountTable,
-    is_marked: &dyn Fn(&[u8], &[u8]) -> bool,
+    questions: &Questions<'_>,
 ) -> Vec<Region> {
-    let listed: HashSet<&[u8]> =
-        fileset.includes().iter().flat_map(Include::names).map(|name| without_slashes(name)).collect();
+    let is_read = |top: &&Top<'_>| !(questions.is_left_out)(top.include.top_level(), top.name);
+    let tops: Vec<&Top<'_>> = tops.iter().filter(is_read).collect();
+    let listed: HashSet<&[u8]> = tops.iter().map(|top| without_slashes(top.name)).collect();
     // What is around a mount comes before it.
     let mut by_depth: Vec<usize> = (0..table.mounts().len()).collect();
     by_depth.sort_by_key(|at| table.get(*at).map_or(0, |mount| mount.point.len()));
@@ -101,7 +110,7 @@ pub(super) fn regions(
             let outer = outer.and_then(|at| table.get(at));
             let crosses = outer.is_none_or(|outer| outer.device_number != below.device_number);
             let path = [without_slashes(top.name), rest].concat();
-            if is_walked(fileset, top.include, &path, without_slashes(top.name).len(), crosses, is_marked) {
+            if is_walked(fileset, top.include, &path, without_slashes(top.name).len(), crosses, questions) {
                 let is_listed = listed.contains(path.as_slice());
                 let (name, real) = (top.name.to_vec(), below.point.clone());
                 let (inode, around) = (None, Some(around));
@@ -156,7 +165,7 @@ fn is_walked(
     path: &[u8],
     top_length: usize,
     crosses: bool,
-    is_marked: &dyn Fn(&[u8], &[u8]) -> bool,
+    questions: &Questions<'_>,
 ) -> bool {
     let ends = path.iter().enumerate().skip(top_length + 1).filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in ends.chain([path.len()]) {
@@ -167,7 +176,10 @@ fn is_walked(
         if !verdict.accepted || has(Flags::NO_RECURSION) || is_last && crosses && !has(Flags::MULTI_FS) {
             return false;
         }
-        if include.ignore_dir().is_some_and(|marker| is_marked(directory, marker)) {
+        if is_last && crosses && (questions.is_left_out)(verdict.options, directory) {
+            return false;
+        }
+        if include.ignore_dir().is_some_and(|marker| (questions.is_marked)(directory, marker)) {
             return false;
         }
     }

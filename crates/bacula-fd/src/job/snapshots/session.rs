@@ -11,11 +11,11 @@ use fd_fileset::{FileSet, plain_path};
 use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
-use fd_walk::{Snapshots, real_path, split_path};
+use fd_walk::{Snapshots, fs_types, real_path, split_path};
 
 use crate::job::outbox::Outbox;
 use crate::job::own_thread::ask_storage;
-use crate::job::snapshots::choice::{self, Mounted, MountedSnapshot, Region, Top};
+use crate::job::snapshots::choice::{self, Mounted, MountedSnapshot, Questions, Region, Top};
 use crate::job::snapshots::helper::{Action, Failed, Helper};
 use crate::job::snapshots::mounts::{Mount, MountTable};
 use crate::job::snapshots::remove::{Removed, remove};
@@ -92,7 +92,7 @@ impl<'j> Session<'j> {
         let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
         let (regions, strays, table) = session.ask_storage(&wanted, move || {
             let tops = tops(&fileset, &cancel);
-            let regions = choice::regions(&fileset, &tops, &table, &is_marked);
+            let regions = choice::regions(&fileset, &tops, &table, &QUESTIONS);
             let strays: Vec<_> = choice::strays(&tops, &table).map(|(name, at)| (name.to_vec(), at.clone())).collect();
             (regions, strays, table)
         })?;
@@ -339,6 +339,12 @@ fn is_shown(region: &Region, path: &[u8]) -> bool {
     let there = inode(path);
     there == inode(&region.real) || there.is_some() && there == region.inode
 }
+
+/// What [`choice::regions`] asks about this host.
+const QUESTIONS: Questions<'_> = Questions {
+    is_marked: &is_marked,
+    is_left_out: &|options, path| fs_types::left_out(&options.fs_types, path).is_some(),
+};
 
 /// Whether a directory has the file of `ExcludeDirContaining`.
 fn is_marked(directory: &[u8], marker: &[u8]) -> bool {

@@ -59,7 +59,11 @@ fn read(
             tops.push(Top { include, number, name, real, device_number, inode: 7, is_directory: true });
         }
     }
-    let regions = regions(&fileset, &tops, table, &|directory, _| directory.ends_with(b"marked"));
+    let questions = Questions {
+        is_marked: &|directory, _| directory.ends_with(b"marked"),
+        is_left_out: &|options, path| !options.fs_types.is_empty() && without_slashes(path).ends_with(b"/proc"),
+    };
+    let regions = regions(&fileset, &tops, table, &questions);
     let mounted = mounted.iter().map(|(number, path)| (*number, snapshot(path))).collect();
     let mut lost = Vec::new();
     let is_shown = |_: &Region, path: &[u8]| !path.ends_with(b"other");
@@ -135,6 +139,27 @@ fn a_mount_that_is_walked_by_itself_is_hidden_in_the_snapshot_around_it() {
         let (_, found) = read(&["I", options, "N", "F /d", "F /d/s", "F /e", "F /e/s"], &table, &mounted, &[]);
         assert_eq!(found, expected(&own, &[], &["/d/s"]), "{options}: what has no snapshot is read as without");
     }
+}
+
+/// A restored host needs its mount points: the empty directories that the snapshot has there.
+#[test]
+fn a_mount_point_that_fs_type_leaves_out_is_in_the_snapshot_around_it() {
+    let table = table(&["1 / /", "2 /d /", "3 /d/proc /", "4 /d/s /"]);
+    let mounted = [(2, "/snap"), (3, "/p"), (4, "/s")];
+    let own = [["/d", "/d", "/snap", ""], ["/d/s", "/d/s", "/s", ""]];
+    let options = ["I", "O f", "X ext2", "N", "F /d"];
+    let (_, found) = read(&options, &table, &mounted, &[]);
+    assert_eq!(found, expected(&own, &[("/d", &["/d/s"])], &["/d/s"]));
+    // A name that the walk refuses isn't walked by itself.
+    let (_, found) = read(&[&options[..], &["F /d/proc/"]].concat(), &table, &mounted, &[]);
+    assert_eq!(found, expected(&own, &[("/d", &["/d/s"])], &["/d/s"]));
+    let (_, found) = read(&["I", "O M", "X ext2", "N", "F /d", "F /d/proc"], &table, &mounted, &[]);
+    assert_eq!(found, expected(&own[..1], &[], &[]));
+    // The list of the block that decides about it counts, not that of the last block.
+    let other = ["I", "O f", "WD /d/proc", "N", "O f", "X ext2", "N", "F /d"];
+    let (_, found) = read(&other, &table, &mounted, &[]);
+    let all = [own[0], ["/d/proc", "/d/proc", "/p", ""], own[1]];
+    assert_eq!(found, expected(&all, &[("/d", &["/d/s", "/d/proc"])], &["/d/s", "/d/proc"]));
 }
 
 #[test]
@@ -232,5 +257,6 @@ fn file_systems_are_asked_for_in_the_order_of_names_and_mounts() {
             Top { include, number, name, real, device_number, inode: 7, is_directory: true }
         })
         .collect();
-    assert_eq!(devices(&regions(&fileset, &tops, &table, &|_, _| false), &table), [5, 7, 6, 9]);
+    let questions = Questions { is_marked: &|_, _| false, is_left_out: &|_, _| false };
+    assert_eq!(devices(&regions(&fileset, &tops, &table, &questions), &table), [5, 7, 6, 9]);
 }
