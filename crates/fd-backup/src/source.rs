@@ -34,6 +34,36 @@ const ALL_LEASES: Duration = Duration::from_secs(600);
 /// From this size on, the kernel is advised that the file is read sequentially.
 const WORTH_ADVICE: i64 = 1 << 20;
 
+/// A file, device or fifo that was opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) file: OwnedFd,
+    /// Time that opening it took, and what was read of it since.
+    pub(crate) spent: Duration,
+    /// What the page cache had of it before, if something was read.
+    pub(crate) cache: Option<PageCache>,
+}
+
+impl Opened {
+    /// Nothing of it was read yet. Opening it took `spent`.
+    pub(crate) const fn new(file: OwnedFd, spent: Duration) -> Self {
+        Self { file, spent, cache: None }
+    }
+
+    /// Closes it, without reading more of it.
+    pub(crate) fn leave(mut self) {
+        if let Some(cache) = &mut self.cache {
+            cache.leave(self.file.as_fd());
+        }
+    }
+}
+
+impl AsFd for Opened {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
+    }
+}
+
 /// An open file, device or fifo.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -139,8 +169,9 @@ pub(crate) fn open_special(entry: &Entry, open_limits: OpenLimits<'_>) -> Result
 }
 
 impl Source {
-    /// An open file, device or fifo with its present attributes and type. Opening it took `spent`.
-    pub(crate) fn new(file: OwnedFd, file_type: FileType, stat: &Stat, spent: Duration) -> Self {
+    /// An open file, device or fifo with its present attributes and type.
+    pub(crate) fn new(opened: Opened, file_type: FileType, stat: &Stat) -> Self {
+        let Opened { file, spent, cache } = opened;
         if stat.size >= WORTH_ADVICE {
             // Advice only: its result doesn't matter.
             let _ = fadvise(&file, 0, None, Advice::Sequential);
@@ -149,7 +180,10 @@ impl Source {
             FileType::Fifo => Kind::Fifo,
             FileType::Regular => {
                 let size = u64::try_from(stat.size).unwrap_or_default();
-                let cache = PageCache::new(file.as_fd(), size);
+                let cache = match cache {
+                    Some(cache) => cache.of_size(size),
+                    None => PageCache::new(file.as_fd(), size),
+                };
                 Kind::Regular { position: 0, size, cache, ahead: ReadAhead::default() }
             }
             _ => Kind::Device,

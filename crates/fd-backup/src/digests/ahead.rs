@@ -27,7 +27,7 @@ use fd_records::{DigestKind, FileType};
 use fd_walk::{Entry, Identity};
 
 use crate::exchange::idle;
-use crate::source::Source;
+use crate::source::{Opened, Source};
 use fd_os::sync::{Condvar, Mutex};
 
 /// With fewer files, the workers are as fast.
@@ -341,7 +341,7 @@ impl Reading {
             return None;
         }
         let digests = *begun;
-        let source = Source::new(opened, FileType::Regular, &stat, Duration::ZERO);
+        let source = Source::new(Opened::new(opened, Duration::ZERO), FileType::Regular, &stat);
         Some(Self { file, source, digests, block: Vec::new() })
     }
 

@@ -13,7 +13,7 @@ use crate::accurate::{AccurateList, OnEqualData, Token};
 use crate::exchange::Stopped;
 use crate::exchange::piece::Event;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
-use crate::source::{OpenLimits, Source, open_regular};
+use crate::source::{OpenLimits, Opened, Source, open_regular};
 use crate::texts;
 
 /// What the comparison of its data decides about an entry.
@@ -144,7 +144,7 @@ pub(crate) fn read_file(
         Ok(found) => found,
         Err(errno) => return Ok(Err(errno)),
     };
-    let mut source = Source::new(file, FileType::Regular, &stat, begun.elapsed());
+    let mut source = Source::new(Opened::new(file, begun.elapsed()), FileType::Regular, &stat);
     let cut = Cut::new(FileType::Regular, &stat, sparse, record_len);
     let each = |_, data: &[u8]| {
         each(data);

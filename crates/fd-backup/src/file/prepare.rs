@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fd_crypto::Digesters;
 use fd_records::FileType;
@@ -23,7 +23,8 @@ use crate::shared::batch::Item;
 use crate::shared::job::Job;
 use crate::shared::meter::Meter;
 use crate::source::kinds::is_read;
-use crate::source::open_regular;
+use crate::source::page_cache::PageCache;
+use crate::source::{Opened, open_regular};
 
 /// Number of open files, over all jobs, that are held until their turn.
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
@@ -31,11 +32,11 @@ pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
 /// A file that is held open until its turn. At most a quarter of the descriptors of the process are
 /// used for that: connections and the walk need some, too.
 #[derive(Debug)]
-pub(crate) struct Held(Option<OwnedFd>);
+pub(crate) struct Held(Option<Opened>);
 
 impl Held {
     /// `None` if enough files are held; this one is closed then.
-    fn new(file: OwnedFd) -> Option<Self> {
+    fn new(file: Opened) -> Option<Self> {
         static MOST: OnceLock<usize> = OnceLock::new();
         let most = *MOST.get_or_init(|| {
             let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -44,19 +45,22 @@ impl Held {
         Self::one_of(file, most)
     }
 
-    fn one_of(file: OwnedFd, most: usize) -> Option<Self> {
+    fn one_of(file: Opened, most: usize) -> Option<Self> {
         let held = Self(Some(file));
         (HELD.fetch_add(1, Ordering::Relaxed) < most).then_some(held)
     }
 
     /// Ends the holding.
-    pub(crate) fn take(mut self) -> Option<OwnedFd> {
+    pub(crate) fn take(mut self) -> Option<Opened> {
         self.0.take()
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
+        if let Some(file) = self.0.take() {
+            file.leave();
+        }
         HELD.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -77,8 +81,8 @@ pub(crate) enum Fate {
     /// It has no data, or is opened in its turn: opening a fifo or device may take long, or too
     /// many files are open.
     InItsTurn,
-    /// It is read from this file, whose opening took so long.
-    Opened(Held, Duration),
+    /// It is read from this file.
+    Opened(Held),
     /// It exists but can't be opened. It gets a record without data.
     NotOpened(Errno),
     /// It has no data to save, and an earlier job may have a copy, which a record without data
@@ -215,7 +219,10 @@ impl Preparer<'_> {
                     job.stand_alone(entry);
                     Fate::LeftToEarlier(NoData::NotRead(errno))
                 }
-                Ok(()) => Held::new(file).map_or(Fate::InItsTurn, |held| Fate::Opened(held, begun.elapsed())),
+                Ok(cache) => {
+                    let opened = Opened { file, spent: begun.elapsed(), cache };
+                    Held::new(opened).map_or(Fate::InItsTurn, Fate::Opened)
+                }
             },
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             // It exists, but may not be read.
@@ -231,15 +238,17 @@ impl Preparer<'_> {
 
     /// Reads the first byte, where the record of a file that can't be read would hide an earlier
     /// copy: it comes before the data. What has taken the file's place is not touched.
-    fn first_read(&self, entry: &Entry, file: &OwnedFd) -> Result<(), Errno> {
+    /// Returns what the page cache had before.
+    fn first_read(&self, entry: &Entry, file: &OwnedFd) -> Result<Option<PageCache>, Errno> {
         if !self.job.plan.has_earlier(entry) || entry.stat.size == 0 {
-            return Ok(());
+            return Ok(None);
         }
         match fstat(file) {
             Ok(found) if rustix::fs::FileType::from_raw_mode(found.st_mode).is_file() => {
-                retry_on_intr(|| pread(file, &mut [0], 0)).map(drop)
+                let cache = PageCache::new(file.as_fd(), u64::try_from(found.st_size).unwrap_or_default());
+                retry_on_intr(|| pread(file, &mut [0], 0)).map(|_| Some(cache))
             }
-            _ => Ok(()),
+            _ => Ok(None),
         }
     }
 }
@@ -255,11 +264,13 @@ pub(crate) fn prepare_link(entry: &mut Entry) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn the_number_of_held_files_is_bounded() {
-        let open = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let open = || Opened::new(std::fs::File::open("/dev/null").unwrap().into(), Duration::ZERO);
         let held: Vec<_> = (0..3).map(|_| Held::one_of(open(), usize::MAX).unwrap()).collect();
         assert!(Held::one_of(open(), 3).is_none(), "that was one too many");
         assert!(held.into_iter().all(|held| held.take().is_some()));

@@ -1,7 +1,7 @@
 //! A worker thread: takes a batch, turns it into records, takes the next one.
 
-use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::AsFd;
+use std::time::Instant;
 
 use fd_messages::{MessageType, Stage};
 use fd_records::FileType;
@@ -19,7 +19,7 @@ use crate::plugins::option::{Offered, offer, options_plugin};
 use crate::shared::batch::{Batch, Item};
 use crate::shared::job::Job;
 use crate::source::kinds::is_read;
-use crate::source::{Source, open_regular, open_special};
+use crate::source::{Opened, Source, open_regular, open_special};
 use crate::texts;
 
 /// Takes batches and saves their items.
@@ -232,7 +232,7 @@ impl<'j> Worker<'j> {
             }
             Fate::Update(digest) => update = Some(digest),
             Fate::InItsTurn => {}
-            Fate::Opened(held, spent) => opened = held.take().map(|file| Ok((file, spent))),
+            Fate::Opened(held) => opened = held.take().map(Ok),
             Fate::NotOpened(errno) => opened = Some(Err(errno)),
         }
         self.saver.emitter.set_current(&entry.path);
@@ -261,13 +261,13 @@ impl<'j> Worker<'j> {
 
     /// Opens the data of an entry. The entry gets the attributes of the open file: those of the
     /// walk may belong to another one.
-    fn content(&mut self, entry: &mut Entry, opened: Option<Result<(OwnedFd, Duration), Errno>>) -> Content {
+    fn content(&mut self, entry: &mut Entry, opened: Option<Result<Opened, Errno>>) -> Content {
         let opened = match opened {
             None if !is_read(entry.file_type, &entry.stat) => return Content::Nothing,
             None => self.open_in_its_turn(entry),
             Some(opened) => opened,
         };
-        let (file, spent) = match opened {
+        let file = match opened {
             Ok(opened) => opened,
             Err(errno) => return Content::NotOpened(errno),
         };
@@ -288,10 +288,10 @@ impl<'j> Worker<'j> {
         if !is_read(entry.file_type, &entry.stat) {
             return Content::Nothing;
         }
-        Content::Open(Source::new(file, entry.file_type, &entry.stat, spent))
+        Content::Open(Source::new(file, entry.file_type, &entry.stat))
     }
 
-    fn open_in_its_turn(&self, entry: &Entry) -> Result<(OwnedFd, Duration), Errno> {
+    fn open_in_its_turn(&self, entry: &Entry) -> Result<Opened, Errno> {
         let begun = Instant::now();
         let job = self.job;
         let is_stopped = || job.is_stopped();
@@ -300,7 +300,7 @@ impl<'j> Worker<'j> {
             FileType::Regular => open_regular(entry, open_limits),
             _ => open_special(entry, open_limits),
         }?;
-        Ok((file, begun.elapsed()))
+        Ok(Opened::new(file, begun.elapsed()))
     }
 
     /// What the entry takes from the first name of its inode. If that one was not saved, the entry

@@ -57,6 +57,11 @@ impl PageCache {
         Self::of(&file, size)
     }
 
+    /// The same for a size that the file has by now.
+    pub(crate) const fn of_size(self, size: u64) -> Self {
+        Self { size, ..self }
+    }
+
     fn of(file: &impl Pages, size: u64) -> Self {
         let is_cold = [0, STRETCH].map(|start| is_cold(file, start, size));
         Self { size, start: 0, is_cold, dropped: 0 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use super::support::{self, Bed, Collector, Outcome, noise};
 use crate::BackupPlan;
 use crate::file::prepare::HELD;
 use fd_messages::MessageType;
+use fd_os::page_cache::resident_pages;
+use rustix::fs::{Advice, fadvise};
 
 /// A backup that stops before its first data until the walk is complete: with one worker, it waits
 /// for a fifo that comes first. `change` modifies the tree then, before the fifo gets a writer.
@@ -321,6 +324,30 @@ fn a_file_replaced_by_a_fifo_or_device_is_not_read() {
     assert_eq!(texts.len(), 2, "{texts:?}");
     assert!(texts.iter().any(|text| text.contains("/tree/directory\" became a directory during the backup")));
     assert!(texts.iter().any(|text| text.contains("/tree/socket\": ERR=No such file or directory")));
+}
+
+/// What other programs have in memory stays there, also where the first byte of a file is read
+/// before its turn.
+#[test]
+fn a_job_of_any_level_leaves_no_pages_of_a_cold_file_in_memory() {
+    for (incremental, is_held) in [(false, true), (true, true), (true, false)] {
+        let mut bed = Bed::new("M");
+        let file = fs::File::open(bed.file("f", &noise(1, 4 << 20))).unwrap();
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+        let resident = || resident_pages(file.as_fd(), 0, 4 << 20).unwrap();
+        if resident() != 0 {
+            return skip::test("this file system keeps pages that it is asked to drop");
+        }
+        bed.plan.walk.incremental = incremental;
+        // With no room for held files it is opened twice.
+        let held = if is_held { 0 } else { 1 << 40 };
+        HELD.fetch_add(held, Ordering::Relaxed);
+        let outcome = bed.run();
+        HELD.fetch_sub(held, Ordering::Relaxed);
+        assert_eq!(data_of(&outcome, "/f").len(), 4 << 20, "{incremental} {is_held}");
+        assert_eq!(resident(), 0, "{incremental} {is_held}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fd_records::{FileType, Stat, Stream};
 
 use super::support::{Bed, Outcome, Record, hex};
-use crate::source::Source;
+use crate::source::{Opened, Source};
 
 /// Length of a block with the default network buffer.
 const BLOCK: u64 = 65_528;
@@ -83,7 +83,7 @@ fn only_known_file_systems_are_asked_for_holes() {
 }
 
 fn knows_holes(file: File) -> bool {
-    Source::new(file.into(), FileType::Regular, &Stat::default(), Duration::ZERO).knows_holes()
+    Source::new(Opened::new(file.into(), Duration::ZERO), FileType::Regular, &Stat::default()).knows_holes()
 }
 
 #[test]
