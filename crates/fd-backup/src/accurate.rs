@@ -245,7 +245,10 @@ impl AccurateList {
         // link leads, which device it is.
         let has_content = ![Stat::MODE_DIRECTORY, Stat::MODE_FIFO].contains(&candidate.stat.mode_type());
         let unseen = wants_checksum && has_content && !has_digest && candidate.stat.ctime != known.stat.ctime;
-        let differs = dangles || unseen || criteria::differs(letters, &known.stat, candidate.stat, times);
+        // So is a file recorded that could not be opened (see `Worker::work_entry`).
+        let has_no_data = known.stat.ctime == 0 && candidate.stat.ctime != 0;
+        let differs =
+            dangles || unseen || has_no_data || criteria::differs(letters, &known.stat, candidate.stat, times);
         let verifiable = candidate.accepted && wants_checksum && has_digest;
         let carries_data = candidate.stat.size > 0 && !known.is_link;
         // With `o`, equal attributes stand for equal data. They don't if the change time is another

@@ -553,7 +553,7 @@ const NO_CHANGE_TIME: [&str; 8] = [
 /// Rows of daemons that run as an ordinary user (reference 03 §11.6).
 pub(crate) fn private_rows() -> Vec<Row> {
     let tree = |name| row(name, Tree::Private).options("Signature = MD5");
-    let documented = "In a Full its record has no change time";
+    let documented = "In a Full the record of one that can't be opened has no change time";
     let not_opened = |row: Row| row.differs(documented, NO_CHANGE_TIME.split_at(4).0);
     vec![
         not_opened(tree("private").file("@/some")),
