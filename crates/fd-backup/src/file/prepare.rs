@@ -85,9 +85,9 @@ pub(crate) enum Fate {
     Opened(Held),
     /// It exists but can't be opened. It gets a record without data.
     NotOpened(Errno),
-    /// It has no data to save, and an earlier job may have a copy, which a record without data
-    /// would hide: a restore would make an empty file of it.
-    LeftToEarlier(NoData),
+    /// It has no data to save, and gets no record: that would hide the copy of an earlier job, so
+    /// that a restore makes an empty file of it. Or its storage does not say that it is still there.
+    LeftOut(NoData),
     /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
     Update(Vec<u8>),
     /// Its data is unchanged, and it is not saved.
@@ -107,9 +107,21 @@ pub(crate) enum NoData {
 }
 
 impl Fate {
+    /// The fate of an entry that can't be opened.
+    fn without_file(errno: Errno, is_there: bool, has_earlier: bool) -> Self {
+        match errno {
+            // It exists, but may not be read.
+            _ if is_there && !has_earlier => Self::NotOpened(errno),
+            _ if is_there => Self::LeftOut(NoData::NotOpened(errno)),
+            // It or a directory on the way is gone, or was replaced by something else.
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO => Self::Gone(Errno::NOENT),
+            _ => Self::LeftOut(NoData::NotOpened(errno)),
+        }
+    }
+
     /// Whether the entry gets a record.
     pub(crate) fn has_record(&self) -> bool {
-        !matches!(self, Self::Unchanged | Self::LeftToEarlier(_) | Self::Gone(_) | Self::Nothing)
+        !matches!(self, Self::Unchanged | Self::LeftOut(_) | Self::Gone(_) | Self::Nothing)
     }
 }
 
@@ -217,7 +229,7 @@ impl Preparer<'_> {
                 Err(_) if job.is_stopped() => return Err(Stopped),
                 Err(errno) => {
                     job.stand_alone(entry);
-                    Fate::LeftToEarlier(NoData::NotRead(errno))
+                    Fate::LeftOut(NoData::NotRead(errno))
                 }
                 Ok(cache) => {
                     let opened = Opened { file, spent: begun.elapsed(), cache };
@@ -225,14 +237,7 @@ impl Preparer<'_> {
                 }
             },
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
-            // It exists, but may not be read.
-            Err(errno) if job.plan.has_earlier(entry) && entry.handle().is_ok() => {
-                Fate::LeftToEarlier(NoData::NotOpened(errno))
-            }
-            Err(errno) if entry.handle().is_ok() => Fate::NotOpened(errno),
-            // It or a directory on the way was replaced by something else.
-            Err(Errno::LOOP | Errno::NOTDIR | Errno::STALE | Errno::NXIO) => Fate::Gone(Errno::NOENT),
-            Err(errno) => Fate::Gone(errno),
+            Err(errno) => Fate::without_file(errno, entry.handle().is_ok(), job.plan.has_earlier(entry)),
         })
     }
 
@@ -267,6 +272,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    /// A server that is gone is no removed file, which a job may end well without.
+    #[test]
+    fn storage_that_fails_counts_as_unread_and_not_as_gone() {
+        for errno in [Errno::IO, Errno::STALE, Errno::TIMEDOUT, Errno::NOTCONN, Errno::ACCESS] {
+            for has_earlier in [false, true] {
+                let fate = Fate::without_file(errno, false, has_earlier);
+                assert!(matches!(fate, Fate::LeftOut(NoData::NotOpened(told)) if told == errno), "{fate:?}");
+            }
+            assert!(matches!(Fate::without_file(errno, true, false), Fate::NotOpened(told) if told == errno));
+            assert!(matches!(Fate::without_file(errno, true, true), Fate::LeftOut(_)));
+        }
+        for errno in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NXIO] {
+            assert!(matches!(Fate::without_file(errno, false, true), Fate::Gone(Errno::NOENT)), "{errno}");
+        }
+    }
 
     #[test]
     fn the_number_of_held_files_is_bounded() {

@@ -219,7 +219,7 @@ impl<'j> Worker<'j> {
                 self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
                 return Ok(false);
             }
-            Fate::LeftToEarlier(why) => {
+            Fate::LeftOut(why) => {
                 match why {
                     NoData::NotOpened(errno) => self.saver.say_not_opened(&entry, errno),
                     NoData::NotRead(errno) => self.saver.say_not_read(&entry, errno),
