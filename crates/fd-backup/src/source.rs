@@ -29,6 +29,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// The longest wait for a file under lease: longer than the 45 s that the kernel usually grants its
 /// holder.
 const LONGEST_LEASE: Duration = Duration::from_secs(60);
+/// The longest wait for a free descriptor.
+pub(crate) const LONGEST_SHORTAGE: Duration = Duration::from_secs(1);
 /// The longest wait for all such files of a job.
 const ALL_LEASES: Duration = Duration::from_secs(600);
 /// From this size on, the kernel is advised that the file is read sequentially.
@@ -103,13 +105,15 @@ impl Drop for Source {
 pub(crate) struct OpenLimits<'p> {
     /// How long to wait until a fifo is opened for writing.
     pub(crate) fifo: Duration,
+    /// How long to wait until a descriptor is free.
+    pub(crate) descriptor: Duration,
     /// Whether the job is stopped.
     pub(crate) is_stopped: &'p dyn Fn() -> bool,
-    /// Time that the job has spent on files under lease.
+    /// Time that the job has spent on waiting for files under lease and for descriptors.
     pub(crate) leases: &'p LeaseClock,
 }
 
-/// Time that a job has waited for files under lease.
+/// Time that a job has waited for files under lease, and for descriptors.
 #[derive(Default, Debug)]
 pub(crate) struct LeaseClock(AtomicU64);
 
@@ -123,8 +127,9 @@ impl LeaseClock {
     }
 }
 
-/// Opens the file at the path of an entry whose data is wanted. Only a lease is waited for: the
-/// kernel ends it after a while. A process that holds many leases must not delay the job for long.
+/// Opens the file at the path of an entry whose data is wanted. Only a lease is waited for, which
+/// the kernel ends after a while, and a descriptor. A process that holds many leases must not delay
+/// the job for long.
 ///
 /// # Errors
 /// The kernel's.
@@ -134,8 +139,13 @@ pub(crate) fn open_regular(entry: &Entry, open_limits: OpenLimits<'_>) -> Result
     loop {
         let opened = entry.open();
         let waited = begun.elapsed();
-        let may_wait = waited < LONGEST_LEASE && open_limits.leases.spent() + waited < ALL_LEASES;
-        if !matches!(opened, Err(Errno::AGAIN)) || !may_wait || (open_limits.is_stopped)() {
+        let longest = match opened {
+            Err(Errno::AGAIN) => LONGEST_LEASE,
+            Err(Errno::MFILE | Errno::NFILE) => open_limits.descriptor,
+            _ => Duration::ZERO,
+        };
+        let may_wait = waited < longest && open_limits.leases.spent() + waited < ALL_LEASES;
+        if !may_wait || (open_limits.is_stopped)() {
             if pause > Duration::from_millis(1) {
                 open_limits.leases.add(waited);
             }

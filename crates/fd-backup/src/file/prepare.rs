@@ -7,7 +7,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use fd_crypto::Digesters;
 use fd_records::FileType;
@@ -30,19 +30,20 @@ use crate::source::{Opened, open_regular};
 pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// A file that is held open until its turn. At most a quarter of the descriptors of the process are
-/// used for that: connections and the walk need some, too.
+/// used for that, or half of them by files that an earlier job may have: connections and the walk
+/// need some, too.
 #[derive(Debug)]
 pub(crate) struct Held(Option<Opened>);
 
 impl Held {
     /// `None` if enough files are held; this one is closed then.
-    fn new(file: Opened) -> Option<Self> {
-        static MOST: OnceLock<usize> = OnceLock::new();
-        let most = *MOST.get_or_init(|| {
+    fn new(file: Opened, has_earlier: bool) -> Option<Self> {
+        static ALL: OnceLock<usize> = OnceLock::new();
+        let all = *ALL.get_or_init(|| {
             let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-            usize::try_from(soft / 4).unwrap_or(usize::MAX)
+            usize::try_from(soft).unwrap_or(usize::MAX)
         });
-        Self::one_of(file, most)
+        Self::one_of(file, all / if has_earlier { 2 } else { 4 })
     }
 
     fn one_of(file: Opened, most: usize) -> Option<Self> {
@@ -85,8 +86,8 @@ pub(crate) enum Fate {
     Opened(Held),
     /// It exists but can't be opened. It gets a record without data.
     NotOpened(Errno),
-    /// It has no data to save, and gets no record: that would hide the copy of an earlier job, so
-    /// that a restore makes an empty file of it. Or its storage does not say that it is still there.
+    /// It has no data to save, and gets no record: an earlier job may have a copy, which a record
+    /// without data would hide, or its storage does not say that it is still there.
     LeftOut(NoData),
     /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
     Update(Vec<u8>),
@@ -212,14 +213,21 @@ impl Preparer<'_> {
         }
         let begun = Instant::now();
         let job = self.job;
-        let opened = open_regular(entry, job.open_limits(&|| job.is_stopped()));
+        let has_earlier = job.plan.has_earlier(entry);
+        let is_stopped = || job.is_stopped();
+        let mut open_limits = job.open_limits(&is_stopped);
+        if !has_earlier {
+            // Some descriptors will be free in its turn.
+            open_limits.descriptor = Duration::ZERO;
+        }
+        let opened = open_regular(entry, open_limits);
         let is_replaced = |file: &OwnedFd| {
             entry.hard_link.is_some()
                 && !matches!(entry.identify(file.as_fd()), Ok((Identity::Unchanged | Identity::Changed, _)))
         };
         match &opened {
-            // Some descriptors will be free in its turn.
-            Err(Errno::MFILE | Errno::NFILE) => return Ok(Fate::InItsTurn),
+            // If it failed in its turn, its record would hide an earlier copy.
+            Err(Errno::MFILE | Errno::NFILE) if !has_earlier => return Ok(Fate::InItsTurn),
             Err(_) if job.is_stopped() => return Err(Stopped),
             Ok(file) if !is_replaced(file) => {}
             _ => self.job.stand_alone(entry),
@@ -233,17 +241,17 @@ impl Preparer<'_> {
                 }
                 Ok(cache) => {
                     let opened = Opened { file, spent: begun.elapsed(), cache };
-                    Held::new(opened).map_or(Fate::InItsTurn, Fate::Opened)
+                    Held::new(opened, has_earlier).map_or(Fate::InItsTurn, Fate::Opened)
                 }
             },
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
-            Err(errno) => Fate::without_file(errno, entry.handle().is_ok(), job.plan.has_earlier(entry)),
+            Err(errno) => Fate::without_file(errno, entry.handle().is_ok(), has_earlier),
         })
     }
 
     /// Reads the first byte, where the record of a file that can't be read would hide an earlier
-    /// copy: it comes before the data. What has taken the file's place is not touched.
-    /// Returns what the page cache had before.
+    /// copy: it comes before the data. What has taken the file's place is not touched. Returns what
+    /// the page cache had before.
     fn first_read(&self, entry: &Entry, file: &OwnedFd) -> Result<Option<PageCache>, Errno> {
         if !self.job.plan.has_earlier(entry) || entry.stat.size == 0 {
             return Ok(None);
@@ -269,8 +277,6 @@ pub(crate) fn prepare_link(entry: &mut Entry) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     /// A server that is gone is no removed file, which a job may end well without.

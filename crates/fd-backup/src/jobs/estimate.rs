@@ -20,7 +20,7 @@ use crate::plugins::estimate::estimate_command;
 use crate::shared::changes::{LateChanges, LateIncludes};
 use crate::shared::plan::{BackupError, block_len};
 use crate::shared::plugin_host::Surroundings;
-use crate::source::{LeaseClock, OpenLimits};
+use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
 
 /// What is estimated.
 #[derive(Clone, Debug)]
@@ -67,7 +67,12 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         block: &mut Vec::new(),
         record_len: block_len(plan.network_buffer),
         encrypts: plan.encrypts,
-        open_limits: OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &leases },
+        open_limits: OpenLimits {
+            fifo: Duration::ZERO,
+            descriptor: LONGEST_SHORTAGE,
+            is_stopped: &is_stopped,
+            leases: &leases,
+        },
     };
     let mut names = NameCache::new();
     let mut result = EstimateTotals::default();

@@ -16,7 +16,7 @@ use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 use crate::file::blocks::DataEnd;
 use crate::file::compare::{Blocks, read_file};
 use crate::shared::plan::block_len;
-use crate::source::{LeaseClock, OpenLimits};
+use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
 use crate::texts;
 
 /// What is verified.
@@ -172,7 +172,12 @@ impl Verify<'_> {
             return Ok(());
         };
         let is_stopped = || host.cancel.is_cancelled();
-        let open_limits = OpenLimits { fifo: Duration::ZERO, is_stopped: &is_stopped, leases: &self.leases };
+        let open_limits = OpenLimits {
+            fifo: Duration::ZERO,
+            descriptor: LONGEST_SHORTAGE,
+            is_stopped: &is_stopped,
+            leases: &self.leases,
+        };
         let each = |data: &[u8]| {
             digester.update(data);
             host.progress.add_read_bytes(data.len() as u64);
