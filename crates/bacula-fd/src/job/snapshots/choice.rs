@@ -25,7 +25,7 @@ pub(super) struct Region {
     pub(super) inode: Option<u64>,
     /// For a mount below a name: the region around it.
     pub(super) around: Option<usize>,
-    /// For such a mount: the FileSet has it as a name, too.
+    /// For such a mount: its Include has it as a name, too.
     pub(super) is_listed: bool,
 }
 
@@ -78,7 +78,8 @@ pub(super) fn regions(
 ) -> Vec<Region> {
     let is_read = |top: &&Top<'_>| !(questions.is_left_out)(top.include.top_level(), top.name);
     let tops: Vec<&Top<'_>> = tops.iter().filter(is_read).collect();
-    let listed: HashSet<&[u8]> = tops.iter().map(|top| without_slashes(top.name)).collect();
+    // Another Include may have other options, and leave out what this one has.
+    let listed: HashSet<(usize, &[u8])> = tops.iter().map(|top| (top.number, without_slashes(top.name))).collect();
     // What is around a mount comes before it.
     let mut by_depth: Vec<usize> = (0..table.mounts().len()).collect();
     by_depth.sort_by_key(|at| table.get(*at).map_or(0, |mount| mount.point.len()));
@@ -111,7 +112,7 @@ pub(super) fn regions(
             let crosses = outer.is_none_or(|outer| outer.device_number != below.device_number);
             let path = [without_slashes(top.name), rest].concat();
             if is_walked(fileset, top.include, &path, without_slashes(top.name).len(), crosses, questions) {
-                let is_listed = listed.contains(path.as_slice());
+                let is_listed = listed.contains(&(top.number, path.as_slice()));
                 let (name, real) = (top.name.to_vec(), below.point.clone());
                 let (inode, around) = (None, Some(around));
                 regions.push(Region { include, name, path, real, mount: at, inode, around, is_listed });

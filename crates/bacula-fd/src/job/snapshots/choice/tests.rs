@@ -235,6 +235,17 @@ fn a_mount_below_a_name_is_walked_once_in_each_include_whose_options_enter_it() 
     assert_eq!(read(&lines, &table, &[(2, "/snap")], &[]).1, wanted);
 }
 
+/// What its own Include leaves out of it is in the job all the same, as without snapshots.
+#[test]
+fn a_name_of_another_include_is_walked_in_each_one_that_crosses_into_it() {
+    let table = table(&["1 / /", "2 /d /", "3 /d/s /", "4 /d/s/t /"]);
+    let mounted = [(2, "/snap"), (3, "/s"), (4, "/t")];
+    let own = [["/d", "/d", "/snap", ""], ["/d/s", "/d/s", "/s", ""], ["/d/s/t", "/d/s/t", "/t", ""]];
+    let lines = ["I", "O f", "N", "F /d", "N", "I", "O M", "N", "F /d/s", "N"];
+    let (_, found) = read(&lines, &table, &mounted, &[]);
+    assert_eq!(found, expected(&own, &[("/d", &["/d/s/t", "/d/s"])], &["/d/s", "/d/s/t"]));
+}
+
 #[test]
 fn directories_of_snapshots_are_hidden_as_named_and_as_read() {
     let table = table(&["1 / /", "2 /data /"]);
