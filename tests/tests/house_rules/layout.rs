@@ -200,12 +200,12 @@ fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
     Ok(())
 }
 
-/// A test that moved would otherwise fail in continuous integration only, on a machine that lacks
-/// something.
-#[test]
-fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
-    const LIST: &str = ".ci/may-skip";
-    let mut tests = BTreeSet::new();
+/// What may be skipped in continuous integration.
+const MAY_SKIP: &str = ".ci/may-skip";
+
+/// Every test as its thread is called, with its text literals.
+fn tests() -> Outcome<BTreeMap<String, Vec<String>>> {
+    let mut tests = BTreeMap::new();
     for path in rust_files()? {
         // Unit tests are in a module of their own; those of a suite, or of a crate's public face,
         // are not.
@@ -216,7 +216,7 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
         let of_suite = if path.starts_with("tests/tests") { 2 } else { 1 };
         let parts = parts.into_iter().skip(if is_unit { 0 } else { of_suite });
         let module: Vec<_> = parts.map(|part| part.to_string_lossy().replace(".rs", "")).collect();
-        let apart = !is_unit || module.last().is_some_and(|name| name == "tests");
+        let apart = !is_unit || module.iter().any(|name| name == "tests");
         let inside = if apart { "" } else { "::tests" };
         let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
         let mut functions = test_functions(&file);
@@ -228,15 +228,44 @@ fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
         }
         let module = module.iter().flat_map(|name| [name, "::"]).collect::<String>();
         let inside = inside.strip_prefix("::").map(|inside| format!("{inside}::")).unwrap_or_default();
-        tests.extend(functions.into_iter().map(|(name, _)| format!("{module}{inside}{name}")));
+        tests.extend(functions.into_iter().map(|(name, texts)| (format!("{module}{inside}{name}"), texts)));
     }
-    let list = read(LIST)?;
+    Ok(tests)
+}
+
+/// Whether a line of the list, whose name may end in a star, means a test.
+fn means(line: &str, test: &str) -> bool {
+    line.strip_suffix('*').map_or(line == test, |beginning| test.starts_with(beginning))
+}
+
+/// A test that moved would otherwise fail in continuous integration only, on a machine that lacks
+/// something.
+#[test]
+fn every_permitted_skip_names_tests_that_exist() -> Outcome<()> {
+    let (tests, list) = (tests()?, read(MAY_SKIP)?);
     let names = list.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split(" | ").next());
-    let gone = names.filter(|name| match name.strip_suffix('*') {
-        Some(prefix) => !tests.iter().any(|test| test.starts_with(prefix)),
-        None => !tests.contains(*name),
-    });
-    none(&gone.map(|name| format!("{LIST}: there is no test {name}")).collect::<Vec<_>>());
+    let gone = names.filter(|name| !tests.keys().any(|test| means(name, test)));
+    none(&gone.map(|name| format!("{MAY_SKIP}: there is no test {name}")).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// What a machine may lack, it lacks for each test that needs it: a test that has a reason of the
+/// list in its text is on the list with it.
+#[test]
+fn a_permitted_reason_is_permitted_to_each_test_that_gives_it() -> Outcome<()> {
+    let list = read(MAY_SKIP)?;
+    let rows: Vec<Vec<&str>> =
+        list.lines().filter(|line| !line.starts_with('#')).map(|line| line.split(" | ").collect()).collect();
+    let mut problems = Vec::new();
+    for (test, texts) in tests()? {
+        for text in texts {
+            let mut given = rows.iter().filter(|row| text.contains(row[1])).peekable();
+            if given.peek().is_some() && !given.any(|row| means(row[0], &test)) {
+                problems.push(format!("{MAY_SKIP}: {test} is not on it, and may say: {text}"));
+            }
+        }
+    }
+    none(&problems);
     Ok(())
 }
 
