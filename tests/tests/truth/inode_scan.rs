@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, run};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, next_second, run};
 
 /// Where an ext4 in a file is mounted; or why this machine can't make it.
 fn mount_ext4(folder: &Path) -> Result<std::result::Result<PathBuf, &'static str>> {
@@ -67,13 +67,18 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
     }
     options.file_sets = vec![FileSet::new("Tree", &["Signature = MD5"], &[&top])];
     let mut bed = Bed::start(options)?;
+    // Each client's job begins in a second of its own, and what was changed in that second counts
+    // as changed after it.
+    next_second()?;
     for client in ["off", "always"] {
         bed.backup(client, "level=Full")?.must_be_good()?;
     }
     for (round, level) in ["Differential", "Incremental"].into_iter().enumerate() {
+        next_second()?;
         change(&top, round * 20);
         // How many blocks a file has is settled when it is written out.
         nix::unistd::sync();
+        next_second()?;
         let [off, always] = ["off", "always"].map(|client| bed.backup(client, &format!("level={level}")));
         let (off, always) = (off?.must_be_good()?, always?.must_be_good()?);
         let words = "entries not looked up after an inode scan";
