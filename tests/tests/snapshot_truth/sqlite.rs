@@ -118,7 +118,11 @@ fn a_busy_database_is_whole_with_a_snapshot_and_torn_without() -> Result<()> {
     let source = btrfs.top().join("db");
     fs::create_dir(&source).unwrap();
     let database = source.join("data.db");
-    let bed = Bed::start(options("sqlite", &[&source])?)?;
+    let mut options = options("sqlite", &[&source])?;
+    // Reading what is between the two pages takes more than a second: then there is a transaction
+    // in that time, however seldom this host lets the program have one.
+    options.clients[0].file_daemon.push("Maximum Bandwidth Per Job = 8 mb/s".to_owned());
+    let bed = Bed::start(options)?;
     let writer = Writer::begin(bed.root(), &database, &bed.folder().join("log/sqlite"))?;
     let judged = |job: &JobResult| -> Result<(Option<String>, u64)> {
         let to = bed.folder().join(format!("unpacked-{}", job.row.id));
