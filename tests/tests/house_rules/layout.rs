@@ -352,3 +352,23 @@ fn comments_have_at_most_100_columns() -> Outcome<()> {
     none(&problems);
     Ok(())
 }
+
+/// Under `set -e` a shell goes on when what stands before `&&` fails: a test of packages would be
+/// as good as one that has not looked.
+#[test]
+fn scripts_give_package_managers_a_line_of_their_own() -> Outcome<()> {
+    const MANAGERS: [&str; 5] = ["rpm", "dpkg", "dpkg-query", "apt-get", "dnf"];
+    let mut problems = Vec::new();
+    for path in crate::sources::files()?.into_iter().filter(|path| path.starts_with("scripts")) {
+        let place = path.display().to_string();
+        for (number, line) in (1..).zip(read(&place)?.lines()) {
+            // As the last word of a list it ends the script.
+            let begins = line.split_once(" && ").and_then(|(first, _)| first.split_whitespace().next());
+            if begins.is_some_and(|word| MANAGERS.contains(&word)) && !line.contains(" || ") {
+                problems.push(format!("{place}:{number}: {line}"));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
