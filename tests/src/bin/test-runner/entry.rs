@@ -15,7 +15,8 @@ use crate::table::{self, Group};
 use crate::verdict::{self, Counts};
 
 /// Tests of these are run once more as if the processor were the oldest that there is.
-const DIGEST_CRATES: [&str; 3] = ["fd-crypto", "fd-backup", "fd-restore"];
+const DIGEST_PROGRAMS: [&str; 5] =
+    ["fd-crypto", "fd-backup", "fd-restore", "fd-restore/restore", "fd-restore/overlapped"];
 /// Which of their tests.
 const DIGEST_TESTS: [&str; 5] = ["multi_buffer", "batch", "digest", "long_files", "the_stream_does_not"];
 
@@ -51,7 +52,7 @@ impl Entry {
 
     /// The same once more without vector instructions, if it has tests of digests.
     pub(crate) fn baseline(&self) -> Option<Self> {
-        DIGEST_CRATES.contains(&self.name.as_str()).then(|| Self {
+        DIGEST_PROGRAMS.contains(&self.name.as_str()).then(|| Self {
             name: format!("{}, baseline", self.name),
             arguments: DIGEST_TESTS.map(OsString::from).to_vec(),
             variable: Some(("FERROFD_CPU", "baseline")),
