@@ -32,15 +32,17 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-')).unwrap_or_default();
-    let mut failed = 0;
+    let (mut passed, mut failed) = (0, 0);
     let tests = [calls::TESTS, confined::TESTS, failures::TESTS, leftovers::TESTS, debian::TESTS];
     for (name, test) in tests.into_iter().flatten().filter(|(name, _)| name.contains(&filter)) {
         // A skipped test is named by its thread.
         let run = std::thread::Builder::new().name((*name).to_owned()).spawn(*test);
         let good = run.is_ok_and(|run| run.join().is_ok());
         println!("test {name} ... {}", if good { "ok" } else { "FAILED" });
+        passed += usize::from(good);
         failed += usize::from(!good);
     }
-    println!("{failed} failed");
+    // As every harness does.
+    println!("test result: {}. {passed} passed; {failed} failed", if failed == 0 { "ok" } else { "FAILED" });
     ExitCode::from(u8::from(failed > 0))
 }

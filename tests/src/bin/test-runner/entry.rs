@@ -82,15 +82,14 @@ impl Entry {
         let took = begun.elapsed();
         let output = fs::read(&log).unwrap_or_default();
         let counts = verdict::counts(&output, self.is_cargo);
-        match ended {
-            Ok((status, cpu)) => {
-                let problem = (!status.success()).then(|| status.to_string());
-                Outcome { name: self.name, counts, problem, took, cpu, output }
+        let (problem, cpu) = match ended {
+            Ok((status, cpu)) if status.success() => {
+                (verdict::problem(counts, !self.is_cargo && !self.arguments.is_empty()), cpu)
             }
-            Err(error) => {
-                Outcome { name: self.name, counts, problem: Some(error.to_string()), took, cpu: Duration::ZERO, output }
-            }
-        }
+            Ok((status, cpu)) => (Some(status.to_string()), cpu),
+            Err(error) => (Some(error.to_string()), Duration::ZERO),
+        };
+        Outcome { name: self.name, counts: counts.unwrap_or_default(), problem, took, cpu, output }
     }
 
     /// How it ended, and what processor time it took with all processes that it waited for.

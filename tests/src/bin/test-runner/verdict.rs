@@ -9,12 +9,13 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
 }
 
-/// What the last line `test result: …` says, or the sum of all of them. A test may start its own
-/// program again, which prints such a line as well.
-pub(crate) fn counts(output: &[u8], all: bool) -> Counts {
+/// What the last line `test result: …` says, or the sum of all of them; nothing if there is none. A
+/// test may start its own program again, which prints such a line as well.
+pub(crate) fn counts(output: &[u8], all: bool) -> Option<Counts> {
     let mut counts = Counts::default();
     let text = String::from_utf8_lossy(output);
-    let results = text.lines().rev().filter_map(|line| line.strip_prefix("test result: "));
+    let mut results = text.lines().rev().filter_map(|line| line.strip_prefix("test result: ")).peekable();
+    results.peek()?;
     for line in results.take(if all { usize::MAX } else { 1 }) {
         let number = |word: &str| {
             let part = line.split(['.', ';']).find_map(|part| part.trim().strip_suffix(word)).unwrap_or_default();
@@ -23,7 +24,17 @@ pub(crate) fn counts(output: &[u8], all: bool) -> Counts {
         counts.passed += number("passed");
         counts.failed += number("failed");
     }
-    counts
+    Some(counts)
+}
+
+/// What is wrong with a program that ended as if all were well: a test that ends the whole process
+/// takes the others with it, and a choice of tests may be of none.
+pub(crate) fn problem(counts: Option<Counts>, is_choice: bool) -> Option<String> {
+    match counts {
+        None => Some("no result".to_owned()),
+        Some(Counts { passed: 0, failed: 0 }) if is_choice => Some("no test was chosen".to_owned()),
+        Some(_) => None,
+    }
 }
 
 /// What failed, as the program shows it: from the first line `failures:` to the second. Of a
@@ -58,9 +69,18 @@ mod tests {
 
     #[test]
     fn the_last_result_counts_or_all_of_them() {
-        assert_eq!(counts(OUTPUT, true), Counts { passed: 7, failed: 1 });
-        assert_eq!(counts(OUTPUT, false), Counts { passed: 5, failed: 0 });
-        assert_eq!(counts(b"Segmentation fault", false), Counts::default());
+        assert_eq!(counts(OUTPUT, true), Some(Counts { passed: 7, failed: 1 }));
+        assert_eq!(counts(OUTPUT, false), Some(Counts { passed: 5, failed: 0 }));
+        assert_eq!(counts(b"Segmentation fault", false), None);
+    }
+
+    #[test]
+    fn a_program_without_a_result_or_a_choice_of_no_test_is_wrong() {
+        let of_none = counts(b"test result: ok. 0 passed; 0 failed; 0 ignored; 9 filtered out\n", false);
+        assert_eq!(problem(counts(b"test a ... ok\n", false), false).as_deref(), Some("no result"));
+        assert_eq!(problem(of_none, true).as_deref(), Some("no test was chosen"));
+        assert_eq!(problem(of_none, false), None);
+        assert_eq!(problem(counts(OUTPUT, false), true), None);
     }
 
     #[test]
