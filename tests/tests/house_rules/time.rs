@@ -10,7 +10,7 @@ use crate::none;
 use crate::sources::{Outcome, attributes, is_test_only, read, rust_files};
 
 /// Tests that sleep or take the time, and why no result depends on how long that is.
-const PLACES: [(&str, &str); 13] = [
+const PLACES: [(&str, &str); 12] = [
     ("crates/fd-os/src/waiting.rs", "what the kernel says of a thread that waits is counted, not timed"),
     ("crates/fd-walk/src/ahead/depth/tests.rs", "the same"),
     ("crates/fd-walk/src/walk/tests.rs", "storage that answers late"),
@@ -21,7 +21,6 @@ const PLACES: [(&str, &str); 13] = [
     ("tests/tests/verify/main.rs", "the same"),
     ("tests/tests/hostile_peers/main.rs", "a pause between two looks for a caller"),
     ("tests/tests/monitoring/prometheus.rs", "a picture for the manual"),
-    ("tests/tests/s3/main.rs", "the end of a cancel: an event is still to be found"),
     ("tests/tests/snapshot_truth/sqlite.rs", "the pauses of a program that changes files"),
     ("tests/tests/truth/living_host.rs", "the same"),
 ];
