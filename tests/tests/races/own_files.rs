@@ -339,7 +339,7 @@ impl Stage {
         };
         let over = |work: &Path| names(work).into_iter().filter(|name| !may_stay(work, name)).collect::<Vec<_>>();
         // Mail is on its way.
-        let gone = wait_for("nothing to be left over", PATIENCE / 20, || {
+        let gone = wait_for("nothing to be left over", PATIENCE, || {
             let over = over(&self.work);
             Ok(if over.is_empty() { Ok(()) } else { Err(format!("{over:?}")) })
         });
