@@ -108,7 +108,7 @@ const SILENT: usize = 20;
 fn silent_callers_block_the_stock_daemon_only() -> Result<()> {
     let settings = |options: &mut BedOptions| {
         for client in &mut options.clients {
-            client.settings.push("connection.login = 1".to_owned());
+            client.settings.push("connection.login = 10".to_owned());
         }
     };
     let Some(options) = both("silent", settings)? else { return skip::test(bed::ONLY_OURS) };
@@ -122,7 +122,7 @@ fn silent_callers_block_the_stock_daemon_only() -> Result<()> {
         Ok(peer)
     };
     let mut peers = [ask(ports[0])?, ask(ports[1])?];
-    // Ours comes to it when the silent ones have had their second; the stock daemon does not.
+    // Ours comes to it when the silent ones have had their ten seconds; the stock daemon does not.
     peers[1].expect("2000 Ping OK\n")?;
     let [asked_stock, _] = &mut peers;
     asked_stock.must_be_silent()?;

@@ -267,7 +267,8 @@ fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Re
 #[test]
 fn a_login_takes_no_longer_than_the_setting_says() -> Result<()> {
     let mut client = ClientOptions::new(Fd::Ours).named("test");
-    client.settings.push("connection.login = 1".to_owned());
+    // Longer than a host stands still: a login that answers has to be in time.
+    client.settings.push("connection.login = 10".to_owned());
     let mut bed = Bed::start(BedOptions::new("slow-login", [client])?)?;
     let port = bed.client("test")?.port();
     // Before the first packet, in the middle of it, before the answer, and before TLS begins.
