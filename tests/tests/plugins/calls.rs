@@ -18,7 +18,7 @@ const HOWS: [(&str, Option<&str>); 8] = [
     ("abort", Some("signal 6")),
     ("exit", Some("exit status 0")),
     ("free2", Some("signal 6")),
-    ("sleep", Some("has not returned for 2 s")),
+    ("sleep", Some("has not returned for ")),
     ("rc", None),
     ("print", None),
     ("fork", None),
@@ -42,7 +42,8 @@ pub(crate) fn names() -> impl Iterator<Item = String> {
 
 /// Settings of the daemon.
 pub(crate) fn settings() -> [String; 2] {
-    ["start", "call"].map(|what| format!("plugins.settings.xsleep.{what}_timeout = 2"))
+    // All plugins are started at the same time, and this one is to be among them.
+    [("start", 10), ("call", 2)].map(|(what, seconds)| format!("plugins.settings.xsleep.{what}_timeout = {seconds}"))
 }
 
 /// `FileSets` with one plugin that behaves, and with all of these.
