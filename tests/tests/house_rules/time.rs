@@ -1,4 +1,5 @@
-//! Tests give the time, or wait for an event: none compares real seconds.
+//! Tests give the time, or wait for an event: none compares real seconds, and none waits for an
+//! event with a part of the patience that all have.
 
 use std::path::Path;
 
@@ -40,10 +41,11 @@ fn tests_compare_no_real_time() -> Outcome<()> {
     }
     problems.extend(places.iter().map(|place| format!("{place} needs no exception any more")));
     none(&problems);
-    let text = "fn a() { b.elapsed(); } #[test] fn c() { assert!(d.elapsed() < E); f.sleep(); thread::sleep(g); }";
+    let text = "fn a() { b.elapsed(); } #[test] fn c() { assert!(d.elapsed() < E); f.sleep(); thread::sleep(g); \
+                h(PATIENCE / 20, PATIENCE, 1 / 2); }";
     let words: Vec<String> = clocks(text, false)?.into_iter().map(|(_, word)| word).collect();
-    assert_eq!(words, ["elapsed", "sleep"], "the rule itself");
-    assert_eq!(clocks(text, true)?.len(), 3);
+    assert_eq!(words, ["elapsed", "sleep", PATIENCE], "the rule itself");
+    assert_eq!(clocks(text, true)?.len(), 4);
     Ok(())
 }
 
@@ -52,10 +54,13 @@ fn is_of_tests(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
 }
 
-/// Where a test takes the time since a moment, or sleeps, with the word.
+/// The limit of each wait for an event.
+const PATIENCE: &str = "PATIENCE";
+
+/// Where a test takes the time since a moment, sleeps, or divides [`PATIENCE`], with the word.
 fn clocks(text: &str, is_test: bool) -> Outcome<Vec<(usize, String)>> {
     let mut found = Vec::new();
-    if text.contains("elapsed") || text.contains("sleep") {
+    if ["elapsed", "sleep", PATIENCE].iter().any(|word| text.contains(word)) {
         take(text.parse().map_err(|error: proc_macro2::LexError| error.to_string())?, &mut found);
         let mut tests = Vec::new();
         spans(&syn::parse_file(text)?.items, &mut tests);
@@ -79,23 +84,31 @@ fn spans(items: &[Item], into: &mut Vec<(Place, Place)>) {
     }
 }
 
-/// The calls of `elapsed` and of functions named `sleep`. A method of that name is something else.
+/// The calls of `elapsed` and of functions named `sleep`, and parts of [`PATIENCE`]. A method of
+/// that name is something else.
 fn take(tokens: TokenStream, into: &mut Vec<(Place, String)>) {
     let mut before = ' ';
     let mut word: Option<(Place, String)> = None;
+    let mut patience: Option<Place> = None;
     for token in tokens {
+        let limit = patience.take();
         if let (TokenTree::Group(_), Some(called)) = (&token, word.take()) {
             into.push(called);
         }
         match token {
             TokenTree::Ident(ident) => {
                 let name = ident.to_string();
+                let start = ident.span().start();
+                patience = (name == PATIENCE).then_some((start.line, start.column));
                 if name == "elapsed" && before == '.' || name == "sleep" && before != '.' {
-                    word = Some(((ident.span().start().line, ident.span().start().column), name));
+                    word = Some(((start.line, start.column), name));
                 }
                 before = ' ';
             }
-            TokenTree::Punct(mark) => before = mark.as_char(),
+            TokenTree::Punct(mark) => {
+                before = mark.as_char();
+                into.extend(limit.filter(|_| before == '/').map(|place| (place, PATIENCE.to_owned())));
+            }
             TokenTree::Group(group) => {
                 take(group.stream(), into);
                 before = ' ';
