@@ -1,6 +1,6 @@
 //! A job sends as much per second to the Storage Daemon as its limit says, wherever that is set.
-//! The limits are so far apart that a host which stands still for a second makes none look like
-//! another one, nor like none; how exact they are is shown with a virtual clock (`fd-transport`).
+//! The limits are so far apart that a host which stands still makes none look like another one, nor
+//! like none; how exact they are is shown with a virtual clock (`fd-transport`).
 //!
 //! A relay takes the time.
 
@@ -16,10 +16,13 @@ const COUNTED: (usize, usize) = (1_200_000, 5_800_000);
 /// After this much the operator changes the limit, and what is counted then.
 const CHANGE: usize = 300_000;
 const CHANGED: (usize, usize) = (2_800_000, COUNTED.1);
-/// By how much a time may be off, and by how many seconds more: the relay or the daemon may stand
-/// still.
+/// By how much of it a time may be too short, and by how many seconds more: the relay may stand
+/// still at the beginning.
 const TOLERANCE: f64 = 0.05;
 const STANDSTILL: f64 = 1.0;
+/// A host that stands still makes a job late. With half of the limit, which another place has, it
+/// would take twice as long.
+const LATEST: f64 = 1.9;
 
 /// A client whose daemon has a limit in its own configuration, and one of whose jobs the Director
 /// limits.
@@ -60,7 +63,7 @@ fn wrong(what: &str, relay: &Relay, job: &JobResult, limit: f64, (from, to): (us
     let rate = relay.recorded_after(&hello(&job.row)).unwrap().rate(from, to).unwrap();
     let bytes = f64::from(u32::try_from(to - from).unwrap());
     let (time, right) = (bytes / rate, bytes / limit);
-    let is_off = (time - right).abs() > right * TOLERANCE + STANDSTILL;
+    let is_off = time < right * (1.0 - TOLERANCE) - STANDSTILL || time > right * LATEST;
     is_off.then(|| format!("{what}: limit {limit}, rate {rate:.0}"))
 }
 
