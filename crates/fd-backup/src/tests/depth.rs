@@ -71,22 +71,23 @@ fn the_stream_does_not_depend_on_the_depth() {
 
 #[test]
 fn more_workers_share_storage_that_answers_late() {
-    let mut bed = Bed::new("M");
-    plant(&bed, 1000);
+    // A disk may be busy with something else, and is not what answers late.
+    let mut bed = Bed::in_memory("M");
+    plant(&bed, 1500);
     bed.plan.report_times = true;
     assert!(bed.run().result.is_ok());
-    // The disk may be busy with something else.
     let runs: Vec<Outcome> = (0..4).map(|_| bed.again()).collect();
     assert!(runs.iter().any(|warm| workers(warm) <= 2), "{:?}", runs[0].messages);
     let warm = &runs[0];
     let saved = warm.progress.files();
-    // Three steps a file, so 6 s for one worker alone.
+    // Three steps a file, so 9 s for one worker alone.
     let schedule = Some(Arc::new(Schedule::Late(Duration::from_millis(2))));
     bed.plan = BackupPlan { workers: 1, reading_depth: 16, schedule, ..bed.plan.clone() };
     let outcome = bed.again();
     assert!(outcome.sink.wire == warm.sink.wire);
     assert_eq!(outcome.progress.files(), saved);
-    assert_eq!(workers(&outcome), 16, "{:?}", outcome.messages);
+    // How many it comes to depends on how often the host stands still.
+    assert!((5..=16).contains(&workers(&outcome)), "{:?}", outcome.messages);
     bed.plan.reading_depth = 1;
     bed.plan.schedule = None;
     assert_eq!(workers(&bed.again()), 1);

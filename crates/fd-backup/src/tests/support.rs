@@ -219,7 +219,10 @@ impl Bed {
 
     /// An empty directory with a FileSet; `@` stands for the directory.
     pub(crate) fn with_lines(lines: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::of(tempfile::tempdir().unwrap(), lines)
+    }
+
+    fn of(directory: tempfile::TempDir, lines: &[&str]) -> Self {
         let plan = BackupPlan::new(fileset(directory.path(), lines), WalkSettings::default());
         Self {
             directory,
@@ -228,6 +231,12 @@ impl Bed {
             progress: Arc::default(),
             wants_saved: false,
         }
+    }
+
+    /// An empty directory, saved whole with these option letters, in memory where that is possible.
+    pub(crate) fn in_memory(letters: &str) -> Self {
+        let memory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir());
+        Self::of(memory.unwrap(), &["I", &format!("O {letters}"), "N", "F @", "N", "N"])
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
