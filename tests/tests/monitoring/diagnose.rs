@@ -172,9 +172,9 @@ fn faults_of_files(stage: &Stage) -> Result<()> {
     // What needs no configuration is looked at all the same.
     assert!(said.checks.iter().any(|found| found["check"] == "clock"), "{}", said.text);
     let said = stage.says(&good.replace("Password = ", "Password = { "), 0o640, &[])?;
-    said.must_have("configuration", "fault", "");
+    said.must_have("configuration", "fault", "expected a string, got T_BOB: (hidden)");
     let said = stage.says(&good.replace("\nMessages {", "\nConsole {\nPassword = x\n"), 0o640, &[])?;
-    said.must_have("configuration", "fault", "");
+    said.must_have("configuration", "fault", "not permitted in this resource");
     let other = good.replace("Director = bed-dir = ", "Director = other-dir = ");
     let said = stage.says(&other, 0o640, &[])?;
     said.must_have("configuration", "warning", "Messages \"Standard\" has a Director \"other-dir\"");

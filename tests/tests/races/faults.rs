@@ -180,8 +180,8 @@ pub(crate) struct Stage {
     pub(crate) to: PathBuf,
     /// The job that is restored and compared.
     good: u32,
-    /// The files of a Verify job in which no call has failed.
-    files: Option<u64>,
+    /// What that has saved, and a Verify job has to look at.
+    files: u64,
 }
 
 impl Stage {
@@ -190,8 +190,8 @@ impl Stage {
         let (bed, folder, tree) = bed_of_units(label)?;
         let scene = Scene::lay(&folder, tree);
         (0..units).for_each(|number| scene.lay_unit(number, true));
-        let good = bed.backup("test", "level=Full")?.must_be_good()?.row.id;
-        Ok(Self { bed, scene, units, to: folder.join("to"), good, files: None })
+        let good = bed.backup("test", "level=Full")?.must_be_good()?.row;
+        Ok(Self { bed, scene, units, to: folder.join("to"), good: good.id, files: good.files })
     }
 
     /// Where the calls about the units are.
@@ -225,7 +225,7 @@ impl Stage {
         let Some(job) = job else { return Ok(judge_estimate(listed)) };
         let found = match what {
             "backup" => judge_backup(&self.bed, &self.scene, self.units, job)?,
-            "verify" => judge_verify(&self.scene, job, *self.files.get_or_insert(job.row.files)),
+            "verify" => judge_verify(&self.scene, job, self.files),
             _ => {
                 let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
                 let place = self.place(what);
