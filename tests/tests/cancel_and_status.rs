@@ -218,11 +218,15 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
     let before = nice_values(pid).unwrap();
     let mut held = Held::begin(&bed, &fifo)?;
     held.feed(20).unwrap();
-    let during = nice_values(pid).unwrap();
-    // A job of so few files has no worker: its walker reads them.
+    // A job of so few files has no worker: its walker reads them. A thread has its name before its
+    // priority.
     let of_the_job = |name: &str| name == "walker" || name == "worker" || name.starts_with("job ");
-    let threads: Vec<_> = during.iter().filter(|(name, _)| of_the_job(name)).collect();
-    assert!(threads.len() > 1 && threads.iter().all(|(_, nice)| *nice == 10), "{during:?}");
+    wait_for("the threads of the job to be nice", PATIENCE, || {
+        let during = nice_values(pid).unwrap();
+        let threads: Vec<_> = during.iter().filter(|(name, _)| of_the_job(name)).collect();
+        let is_nice = threads.len() > 1 && threads.iter().all(|(_, nice)| *nice == 10);
+        Ok(if is_nice { Ok(()) } else { Err(format!("{during:?}")) })
+    })?;
     let status = bed.wait_for_status("test", "    Seconds: reading=")?;
     assert!(status.contains(" for the sender=0.000 "), "{status}");
     let job = held.job;
@@ -236,10 +240,12 @@ fn a_job_obeys_its_resource_settings_and_reports_its_waiting_times() -> Result<(
         "bacula_fd_jobs_running 1".to_owned(),
         format!("bacula_fd_job_files{{{labels}}} 1"),
         format!("bacula_fd_job_stage_seconds{{{labels},stage=\"wait_for_sender\"}} 0"),
-        format!("bacula_fd_job_gave_way_seconds{{{labels},pressure=\"memory\"}} 0"),
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line:?} in:\n{metrics}");
     }
+    // For how long depends on what else the host does.
+    let gave_way = format!("bacula_fd_job_gave_way_seconds{{{labels},pressure=\"memory\"}} ");
+    assert!(metrics.lines().any(|found| found.starts_with(&gave_way)), "{metrics}");
     assert!(ask(port.number(), b"GET / HTTP/1.0\r\n\r\n").starts_with("HTTP/1.1 404 "));
     assert!(ask(port.number(), b"DELETE /metrics HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 400 "));
     assert!(ask(port.number(), &[b'x'; 8192]).starts_with("HTTP/1.1 400 "));

@@ -169,9 +169,12 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     modes.push(format!("spool {:o}", fs::metadata(&spool).unwrap().permissions().mode()));
     parts.push(("modes", modes));
     parts.push(("spool", read(&spool).lines().take(5).map(ToOwned::to_owned).collect()));
-    let heard = heard.lock().unwrap().clone();
-    let sent: Vec<_> = heard.lines().take(5).map(ToOwned::to_owned).collect();
-    assert_eq!(sent.len(), 5, "{heard}");
+    let sent = wait_for("five lines at the Graphite server", PATIENCE, || {
+        let heard = heard.lock().unwrap().clone();
+        let whole = heard.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let sent: Vec<_> = whole.take(5).map(|line| line.trim_end().to_owned()).collect();
+        Ok(if sent.len() == 5 { Ok(sent) } else { Err(heard) })
+    })?;
     parts.push(("Graphite", sent));
     // A first sample that is true.
     let csv = read(&work.join("csv"));

@@ -515,7 +515,7 @@ fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
          says() {{ sh '{restart}' --running; echo $?; }}\n\
          setpriv --reuid=65534 --regid=65534 --clear-groups /usr/sbin/bacula-fd 1000 & stranger=$!\n\
          /usr/sbin/bacula-fd 1000 & root=$!\n\
-         while ! readlink /proc/$stranger/exe /proc/$root/exe | grep -c bacula-fd | grep -q 2; do :; done\n\
+         while ! readlink /proc/$stranger/exe /proc/$root/exe | grep -c bacula-fd | grep -q 2; do kill -0 $stranger $root || exit 9; done\n\
          says; echo $stranger >/run/bacula/bacula-fd.9102.pid; says\n\
          echo $root >/run/bacula/bacula-fd.9102.pid; says\n\
          kill $stranger $root\n",
@@ -570,7 +570,7 @@ fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String>
          mount --bind '{top}/none' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
          mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
          {place}/{name} 1000 & daemon=$!\n\
-         while ! readlink /proc/$daemon/exe | grep -qx {place}/bacula-fd; do :; done\n\
+         while ! readlink /proc/$daemon/exe | grep -qx {place}/bacula-fd; do kill -0 $daemon || exit 9; done\n\
          sh '{restart}' 2>&1\n\
          kill $daemon\n",
         top = folder.path().display(),

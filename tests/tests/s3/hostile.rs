@@ -147,7 +147,7 @@ const LISTINGS: [(&str, Trick, &str); 11] = [
                 false
             })
         },
-        "the server has sent nothing for 1 seconds",
+        "the server has sent nothing for 3 seconds",
     ),
     (
         "a byte at a time",

@@ -82,7 +82,7 @@ fn bed_with(fake: &Fake, more: &str) -> Result<Bed> {
     let mut options = options("s3-fake")?;
     let folder = options.folder.path().to_owned();
     settings(&folder, "copy.toml", fake.port(), "restore_prefix = \"copy/\"\nretries = 1");
-    let impatient = settings(&folder, "impatient.toml", fake.port(), "timeout = 1\nretries = 1");
+    let impatient = settings(&folder, "impatient.toml", fake.port(), "timeout = 3\nretries = 1");
     let patient = settings(&folder, "patient.toml", fake.port(), "timeout = 3600");
     options.file_sets = vec![
         file_set("Bucket", &settings(&folder, "bucket.toml", fake.port(), more)),

@@ -65,7 +65,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     let mut options = place::options("snapshot-died", &[("under", Fd::Ours)])?;
     let folder = options.folder.path().to_owned();
     for (name, action) in [("c-create", "create"), ("c-mount", "mount"), ("k-create", "create"), ("k-mount", "mount")] {
-        helper::set_mode(&folder, name, &waits(action, if name.starts_with('c') { 600 } else { 20 }));
+        helper::set_mode(&folder, name, &waits(action, if name.starts_with('c') { 600 } else { 40 }));
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
     let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
