@@ -1,6 +1,6 @@
 //! Lines that are taken and refused.
 
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::*;
@@ -35,8 +35,13 @@ fn with_allowed_directories_no_line_runs_another_program() {
     let (ok, evil) = (folder.0.join("ok"), folder.0.join("ok-evil"));
     for directory in [&ok, &evil] {
         fs::create_dir_all(directory).unwrap();
-        fs::write(directory.join("list"), "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\n").unwrap();
-        fs::set_permissions(directory.join("list"), fs::Permissions::from_mode(0o700)).unwrap();
+        // By another program: what another thread forks while this one writes would keep it open,
+        // and then it can't be run.
+        let write = "printf %s \"$1\" >\"$0\" && chmod 700 \"$0\"";
+        let text = "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\n";
+        let written =
+            std::process::Command::new("sh").args(["-c", write]).arg(directory.join("list")).arg(text).status();
+        assert!(written.unwrap().success());
     }
     symlink(evil.join("list"), ok.join("link")).unwrap();
     symlink("list", ok.join("alias")).unwrap();

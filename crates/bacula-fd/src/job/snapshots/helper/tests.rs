@@ -1,7 +1,6 @@
 //! Calls of a helper that is a line of shell.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use super::*;
@@ -11,8 +10,12 @@ fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
     let folder = std::env::temp_dir().join(format!("ferrofd-helper-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("helper");
-    fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    // By another program: what another thread forks while this one writes would keep it open, and
+    // then it can't be run.
+    let write = "printf %s \"$1\" >\"$0\" && chmod 700 \"$0\"";
+    let text = format!("#!/bin/sh\n{script}\n");
+    let written = std::process::Command::new("sh").args(["-c", write]).arg(&program).arg(text).status();
+    assert!(written.unwrap().success());
     let command = format!("{} {arguments}", program.display()).into_bytes();
     (Helper { command, allowed: Vec::new(), working: b"/work".to_vec() }, folder)
 }
