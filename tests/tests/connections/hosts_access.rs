@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use bed::peer::{Frame, Peer, key_of_password, packet};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Result};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Result, wait_for};
 
 use socket2::{Domain, Socket, Type};
 
@@ -98,8 +98,8 @@ fn write_rules(etc: &Path, name: &str, allow: &str, deny: &str) {
 }
 
 /// Says that the user of each connection is `tester` (RFC 1413).
-fn name_users() {
-    let listener = TcpListener::bind("127.0.0.1:113").unwrap();
+fn name_users() -> Result<()> {
+    let listener = at_port_of_users(Ipv4Addr::LOCALHOST)?;
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let mut ports = String::new();
@@ -108,12 +108,18 @@ fn name_users() {
             let _ = writeln!(&stream, "{} : USERID : UNIX : tester\r", ports.trim());
         }
     });
+    Ok(())
+}
+
+/// The number of the port is fixed, and another run of this test may have it.
+fn at_port_of_users(address: Ipv4Addr) -> Result<TcpListener> {
+    wait_for("port 113", PATIENCE, || Ok(TcpListener::bind((address, 113)).map_err(|error| error.to_string())))
 }
 
 /// The host of the strangers: it takes each question who a connection's user is, and answers a byte
 /// a second, without an end.
-fn name_no_users() {
-    let listener = TcpListener::bind((STRANGERS, 113)).unwrap();
+fn name_no_users() -> Result<()> {
+    let listener = at_port_of_users(STRANGERS)?;
     std::thread::spawn(move || {
         let (keeps_open, closes) = mpsc::channel::<()>();
         let mut asked = Vec::new();
@@ -124,6 +130,7 @@ fn name_no_users() {
         }
         drop(keeps_open);
     });
+    Ok(())
 }
 
 /// More callers than have a place before their login.
@@ -141,7 +148,7 @@ fn strangers_whose_host_never_ends_its_answer_keep_no_director_out() -> Result<(
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
     write_rules(&folder.join("etc-test"), "test-fd", "@: user%127.0.0.2, 127.0.0.1\n", "ALL: ALL\n");
-    name_no_users();
+    name_no_users()?;
     let port = bed.client("test")?.port();
     let strangers: Vec<TcpStream> = (0..MANY)
         .map(|_| {
@@ -177,7 +184,7 @@ fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
         // Rules name localhost.
         with_own_etc(client, options.folder.path(), "127.0.0.1 localhost\n")?;
     }
-    name_users();
+    name_users()?;
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
     // A line may have 2,047 bytes, with its end.
