@@ -68,7 +68,11 @@ impl Place {
 
     /// A daemon in the foreground that listens already.
     fn daemon(&self) -> Child {
-        let mut child = self.foreground().spawn().unwrap();
+        Self::listening(&mut self.foreground())
+    }
+
+    fn listening(daemon: &mut Command) -> Child {
+        let mut child = daemon.spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().contains("listening")), "the daemon ended instead of listening");
         // Somebody must read on, or the daemon would block or break at its next line.
@@ -330,6 +334,30 @@ fn a_daemon_that_ends_takes_no_calls_while_a_mail_program_hangs() {
     // Its last words have two minutes; the second signal takes them.
     signal(&daemon, Signal::SIGTERM);
     assert_eq!(daemon.wait().unwrap().code(), Some(1));
+}
+
+/// Jobs of many threads need more than the 1,024 that a process has as a rule; programs that wait
+/// with `select` must not have more.
+#[test]
+fn it_may_open_more_files_than_the_programs_that_it_starts() {
+    let place = Place::new("files");
+    let config = fs::read_to_string(place.config()).unwrap();
+    let limit = place.directory.join("limit");
+    let command = place.directory.join("mail");
+    fs::write(&command, format!("#!/bin/sh\nulimit -S -n > {0}.new; mv {0}.new {0}\n", limit.display())).unwrap();
+    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+    let mail = format!("  mailcommand = \"{}\"\n  mail = root = all, events\n  director =", command.display());
+    fs::write(place.config(), config.replace("  director =", &mail)).unwrap();
+    let mut few = Command::new("sh");
+    few.args(["-c", "ulimit -S -n 256 && ulimit -H -n 4096 && exec \"$@\"", "sh", PROGRAM, "-f", "-d", "1", "-c"]);
+    few.arg(place.config()).stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut daemon = Place::listening(&mut few);
+    let limits = fs::read_to_string(format!("/proc/{}/limits", daemon.id())).unwrap();
+    signal(&daemon, Signal::SIGTERM);
+    assert_eq!(daemon.wait().unwrap().code(), Some(15));
+    let files = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    assert_eq!(files.split_whitespace().take(2).collect::<Vec<_>>(), ["4096", "4096"]);
+    assert_eq!(fs::read_to_string(limit).unwrap(), "256\n");
 }
 
 /// A supervisor may have it start so; the kernel then keeps no child's status.

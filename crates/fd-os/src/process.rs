@@ -10,11 +10,13 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::resource::{Resource, getrlimit, rlim_t, setrlimit};
 use nix::sys::signal::{SigHandler, SigSet, Signal, killpg, signal};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
@@ -116,17 +118,47 @@ pub fn expect_children() {
     let _known_signal = unsafe { signal(Signal::SIGCHLD, SigHandler::SigDfl) };
 }
 
+/// So many files this process wants to have open, if it may.
+const MOST_OPEN: rlim_t = 65_536;
+/// How many it might have open until it asked for more.
+static OPEN_BEFORE: OnceLock<rlim_t> = OnceLock::new();
+
+/// Has this process open more files at a time, as far as its hard limit permits. The programs that
+/// [`command`] starts get the limit from before: many wait with `select(2)`, which knows no
+/// descriptor above 1,023.
+///
+/// # Errors
+/// The system's.
+pub fn raise_open_files() -> io::Result<()> {
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    setrlimit(Resource::RLIMIT_NOFILE, hard.min(MOST_OPEN).max(soft), hard)?;
+    let _before = OPEN_BEFORE.get_or_init(|| soft);
+    Ok(())
+}
+
+fn limit_open_files_as_before(before: Option<rlim_t>) -> io::Result<()> {
+    let Some(before) = before else { return Ok(()) };
+    let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    Ok(setrlimit(Resource::RLIMIT_NOFILE, before.min(hard), hard)?)
+}
+
 /// A program that a daemon starts. The daemon's threads block signals, and a child would inherit
 /// that: it could not be asked to end, would not see that the reader of its pipe is gone, and would
-/// hand it on to every service that it starts.
+/// hand it on to every service that it starts. For the limit of open files see
+/// [`raise_open_files`].
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     for name in OF_MANAGER {
         let _same_command = command.env_remove(name);
     }
-    // SAFETY: between fork and exec nothing is done but to set the mask of signals, by one system
-    // call, without memory or locks.
-    unsafe { command.pre_exec(|| SigSet::empty().thread_set_mask().map_err(io::Error::from)) };
+    let open_before = OPEN_BEFORE.get().copied();
+    let begin = move || {
+        SigSet::empty().thread_set_mask()?;
+        limit_open_files_as_before(open_before)
+    };
+    // SAFETY: between fork and exec nothing is done but to set the mask of signals and a limit, by
+    // system calls, without memory or locks.
+    unsafe { command.pre_exec(begin) };
     command
 }
 

@@ -53,6 +53,7 @@ fn normal(text: &str) -> String {
     let text = cut(text, "2000 OK Job 15.0.3 (25Mar25) ", ";", "HOST");
     let text = cut(text, "15.0.3 (25 March 2025)  ", "\\n", "HOST");
     let text = cut(text, "uname=", "\\n", "HOST");
+    let text = cut(text, "nofile=", " ", "LIMIT");
     let text = cut(text, "\"uname\":\"", "\"", "HOST");
     let text = cut(text, "\"uname\"=", "\\n", "HOST");
     let text = cut(text, "\"crypto\"=", "\\n", "LIBRARY");

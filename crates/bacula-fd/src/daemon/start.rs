@@ -100,6 +100,9 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     if cli.test_only {
         return Ok(0);
     }
+    if let Err(error) = fd_os::process::raise_open_files() {
+        tracing::warn!(%error, "the limit of open files stays as it was");
+    }
     if !cli.no_pid_file {
         ending.keep(pid_file(&config)?);
     }
