@@ -121,9 +121,14 @@ fn path_of(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!("bacula-fd.{port}.pid"))
 }
 
-/// An exclusive lock on the first byte, without waiting.
+/// An exclusive lock on the first byte, without waiting. It is that of the open file: a lock of the
+/// process, which is all that Linux had before 3.15, ends when a backup has read the file.
 fn lock(file: &File) -> Result<(), Errno> {
-    fcntl(file, FcntlArg::F_SETLK(&first_byte())).map(|_| ())
+    match fcntl(file, FcntlArg::F_OFD_SETLK(&first_byte())) {
+        Err(Errno::EINVAL) => fcntl(file, FcntlArg::F_SETLK(&first_byte())),
+        locked => locked,
+    }
+    .map(drop)
 }
 
 /// Which lock.

@@ -65,8 +65,19 @@ fn a_directory_that_is_not_there_is_named() {
 }
 
 #[test]
+fn a_backup_that_reads_the_file_leaves_its_lock() {
+    let directory = directory("pid-read");
+    let file = PidFile::create(&directory, 9102).unwrap();
+    drop(File::open(file.path()).unwrap());
+    let (pid, path) = (std::process::id().cast_signed(), file.path().to_owned());
+    assert_eq!(PidFile::create(&directory, 9102).unwrap_err(), PidFileError::AlreadyRunning { pid, path });
+    assert_eq!(PidFile::holder(&directory, 9102), Some(pid));
+    file.remove().unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn a_locked_file_names_its_owner() {
-    // A lock of this process does not count against itself; the text is what can be tested here.
     let error = PidFileError::AlreadyRunning { pid: 27418, path: PathBuf::from("/run/bacula-fd.20602.pid") };
     assert_eq!(error.to_string(), "bacula-fd is already running. pid=27418, check file /run/bacula-fd.20602.pid");
 }
