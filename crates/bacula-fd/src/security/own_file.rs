@@ -10,6 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
@@ -18,9 +19,11 @@ use nix::unistd::geteuid;
 /// in its place.
 ///
 /// # Errors
-/// When what is there can't be removed, or nothing can be created.
+/// When what is there can't be looked at for the moment ([`lacks_something`]), or can't be removed,
+/// or nothing can be created.
 pub(crate) fn open(path: &Path, mode: u32) -> io::Result<File> {
-    replace_unless(path, mode, |about| is_own(about) && about.mode() & 0o7777 == mode)
+    let is_good = |about: &Metadata| is_own(about) && about.mode() & 0o7777 == mode;
+    open_or_create(OpenOptions::new().read(true).write(true), path, mode, is_good)
 }
 
 /// The same, whatever the mode of the file that is there: an operator may have changed it. For root
@@ -29,7 +32,7 @@ pub(crate) fn open(path: &Path, mode: u32) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
-    replace_unless(path, mode, is_plain)
+    open_or_create(OpenOptions::new().read(true).write(true), path, mode, is_plain)
 }
 
 /// [`open_any_mode`] for a file that only grows.
@@ -37,10 +40,7 @@ pub(crate) fn open_any_mode(path: &Path, mode: u32) -> io::Result<File> {
 /// # Errors
 /// As [`open`].
 pub(crate) fn open_to_append(path: &Path, mode: u32) -> io::Result<File> {
-    match open_checked(OpenOptions::new().read(true).append(true), path, is_plain) {
-        Ok(file) => Ok(file),
-        Err(_) => create_anew(OpenOptions::new().read(true).append(true), path, mode),
-    }
+    open_or_create(OpenOptions::new().read(true).append(true), path, mode, is_plain)
 }
 
 /// Makes a new file of this mode in the place of whatever is there.
@@ -140,10 +140,22 @@ fn is_plain(about: &Metadata) -> bool {
     is_own(about) || (about.is_file() && about.nlink() == 1 && geteuid().is_root())
 }
 
-fn replace_unless(path: &Path, mode: u32, is_good: impl Fn(&Metadata) -> bool) -> io::Result<File> {
-    match open_checked(OpenOptions::new().read(true).write(true), path, is_good) {
-        Ok(file) => Ok(file),
-        Err(_) => create(path, mode),
+/// Whether a file could not be opened for want of something that it is not to blame for: the next
+/// try may find it good.
+pub(crate) fn lacks_something(error: &io::Error) -> bool {
+    const WANTS: [Errno; 5] = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO, Errno::ESTALE];
+    error.raw_os_error().is_some_and(|errno| WANTS.contains(&Errno::from_raw(errno)))
+}
+
+fn open_or_create(
+    options: &mut OpenOptions,
+    path: &Path,
+    mode: u32,
+    is_good: impl Fn(&Metadata) -> bool,
+) -> io::Result<File> {
+    match open_checked(&mut options.clone(), path, is_good) {
+        Err(error) if !lacks_something(&error) => create_anew(options, path, mode),
+        opened => opened,
     }
 }
 

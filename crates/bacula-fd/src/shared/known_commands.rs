@@ -56,7 +56,7 @@ impl KnownCommands {
             return;
         }
         let mut guard = self.state.lock();
-        let state = guard.get_or_insert_with(|| self.load());
+        let Some(state) = self.loaded(&mut guard) else { return };
         let mut is_new = state.is_unwritten;
         for command in commands {
             state.last += 1;
@@ -81,19 +81,24 @@ impl KnownCommands {
 
     /// Whether a FileSet of this Director has had this very command.
     pub(crate) fn has(&self, director: &[u8], command: &[u8]) -> bool {
-        self.state.lock().get_or_insert_with(|| self.load()).sent.contains_key(&digest(director, command))
+        self.loaded(&mut self.state.lock()).is_some_and(|state| state.sent.contains_key(&digest(director, command)))
     }
 
-    fn load(&self) -> State {
-        match read(&self.path) {
-            Ok(state) => state,
-            Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound {
-                    tracing::warn!(%error, path = %self.path.display(), "the list of plugin commands is not used");
+    /// The file, read when it is first asked for. `None`: it can't be read for the moment, and must
+    /// not be written either.
+    fn loaded<'s>(&self, state: &'s mut Option<State>) -> Option<&'s mut State> {
+        if state.is_none() {
+            *state = match read(&self.path) {
+                Ok(read) => Some(read),
+                Err(error) => {
+                    if error.kind() != io::ErrorKind::NotFound {
+                        tracing::warn!(%error, path = %self.path.display(), "the list of plugin commands is not used");
+                    }
+                    (!own_file::lacks_something(&error)).then(State::default)
                 }
-                State::default()
-            }
+            };
         }
+        state.as_mut()
     }
 }
 

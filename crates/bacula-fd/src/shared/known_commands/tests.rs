@@ -3,6 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
 use super::*;
 
 const COMMAND: &[u8] = b"bpipe:/x:cat /etc/x:psql shop";
@@ -86,4 +88,40 @@ fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
     fs::write(&path, &whole).unwrap();
     assert!(has());
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The limit belongs to the process, so there is one for this.
+#[test]
+fn for_want_of_a_descriptor_no_file_is_replaced_and_no_command_forgotten() {
+    const NAME: &str =
+        "shared::known_commands::tests::for_want_of_a_descriptor_no_file_is_replaced_and_no_command_forgotten";
+    const FOLDER: &str = "FOLDER_WITHOUT_DESCRIPTORS";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        without_descriptors(Path::new(&folder));
+    } else {
+        let folder = folder("descriptors");
+        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
+        let ended = alone.args(["--exact", NAME]).env(FOLDER, &folder).status().unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        assert!(ended.success());
+    }
+}
+
+fn without_descriptors(folder: &Path) {
+    let own = folder.join("own");
+    fs::write(&own, "kept").unwrap();
+    fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
+    KnownCommands::new(folder, 1).note(b"dir", [COMMAND].into_iter());
+    let (known, (soft, hard)) = (KnownCommands::new(folder, 1), getrlimit(Resource::RLIMIT_NOFILE).unwrap());
+    setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
+    let opened = [own_file::open, own_file::open_any_mode, own_file::open_to_append].map(|open| open(&own, 0o600));
+    let is_known = known.has(b"dir", COMMAND);
+    known.note(b"dir", [&b"bpipe:/x:other"[..]].into_iter());
+    setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+    assert!(opened.iter().all(Result::is_err) && !is_known);
+    assert_eq!(fs::read_to_string(&own).unwrap(), "kept");
+    known.note(b"dir", [&b"bpipe:/x:next"[..]].into_iter());
+    for known in [known, KnownCommands::new(folder, 1)] {
+        assert!(known.has(b"dir", COMMAND) && known.has(b"dir", b"bpipe:/x:next"));
+    }
 }
