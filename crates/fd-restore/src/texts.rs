@@ -467,6 +467,9 @@ pub(crate) fn no_directory(name: &[u8]) -> Vec<u8> {
 pub(crate) fn link_refused(path: &[u8], link: &[u8], why: LinkRefusal) -> Vec<u8> {
     let reason = match why {
         LinkRefusal::NewerThanJob => "it is newer than this job".to_owned(),
+        LinkRefusal::OfTheFuture => {
+            "its time of change is in the future: the clock of this host or of its file server is wrong".to_owned()
+        }
         LinkRefusal::Foreign(owner) => format!("it belongs to user {owner}, and its target to another user"),
         LinkRefusal::Moved => "another user than the owner of its target may have moved it here".to_owned(),
         LinkRefusal::LeadsOut => "it leads out of the restore directory".to_owned(),

@@ -34,6 +34,8 @@ const MOST_LEVELS: u32 = 16_384;
 pub(crate) enum LinkRefusal {
     /// This job made it, or it was changed since the job began.
     NewerThanJob,
+    /// It counts as new because its time of change is in the future.
+    OfTheFuture,
     /// It belongs to this user, but what it leads to does not.
     Foreign(u32),
     /// A user to whom what it leads to does not belong may have moved it here.
@@ -80,10 +82,7 @@ pub(crate) struct LinkRule {
 impl LinkRule {
     /// The rule of a job that begins now.
     pub(crate) fn new() -> Self {
-        // The clock that file systems stamp with; where it can't be read, no link is old enough.
-        let since =
-            clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or((i64::MIN, 0), |now| (now.tv_sec(), now.tv_nsec()));
-        Self { user: geteuid().as_raw(), since }
+        Self { user: geteuid().as_raw(), since: now() }
     }
 
     /// Whether an object with this status and, where the file system records it, this time of birth
@@ -127,7 +126,7 @@ impl LinkRule {
             return Err(StepError::NotDirectory);
         }
         if (stat.st_ctime, stat.st_ctime_nsec) >= self.since {
-            return Err(StepError::Refused(LinkRefusal::NewerThanJob));
+            return Err(StepError::Refused(newness(stat.st_ctime, now().0)));
         }
         *links = links.checked_sub(1).ok_or(StepError::Dangling)?;
         let here = fstat(directory).map_err(StepError::System)?;
@@ -186,6 +185,19 @@ impl LinkRule {
     }
 }
 
+/// The time by the clock that file systems stamp with; where it can't be read, no link is old
+/// enough.
+fn now() -> (i64, i64) {
+    clock_gettime(ClockId::CLOCK_REALTIME_COARSE).map_or((i64::MIN, 0), |now| (now.tv_sec(), now.tv_nsec()))
+}
+
+/// Why a link is not followed that was changed at this time, in seconds as `now`. It is refused in
+/// any case: after a step of the clock one that is new may be of the future.
+fn newness(changed: i64, now: i64) -> LinkRefusal {
+    // What file systems stamp may be ahead of a clock that is read roughly.
+    if changed > now.saturating_add(1) { LinkRefusal::OfTheFuture } else { LinkRefusal::NewerThanJob }
+}
+
 /// A directory that links must not lead out of, by device and inode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Floor(u64, u64);
@@ -230,4 +242,15 @@ fn open_here(from: BorrowedFd<'_>, name: &[u8]) -> Result<Reached, StepError> {
 pub(super) fn open_directory(from: BorrowedFd<'_>, name: &[u8], access: OFlag) -> Result<OwnedFd, Errno> {
     let flags = access | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     openat(from, name, flags, Mode::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_of_the_future_is_refused_for_the_sake_of_the_clock() {
+        assert_eq!(newness(1001, 1000), LinkRefusal::NewerThanJob);
+        assert_eq!(newness(1002, 1000), LinkRefusal::OfTheFuture);
+    }
 }
