@@ -77,12 +77,15 @@ pub(crate) struct LinkRule {
     /// A link whose inode changed at this time or later is not followed: seconds and nanoseconds
     /// since 1970.
     since: (i64, i64),
+    /// When the job began. What it makes is newer, whatever was learned of other objects.
+    began: (i64, i64),
 }
 
 impl LinkRule {
     /// The rule of a job that begins now.
     pub(crate) fn new() -> Self {
-        Self { user: geteuid().as_raw(), since: now() }
+        let began = now();
+        Self { user: geteuid().as_raw(), since: began, began }
     }
 
     /// Whether an object with this status and, where the file system records it, this time of birth
@@ -164,7 +167,7 @@ impl LinkRule {
     /// Whether this can be the directory that was just made. One that another user has put in its
     /// place has another owner, or is older.
     pub(super) fn is_fresh(&self, directory: &FileStat) -> bool {
-        directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.since
+        directory.st_uid == self.user && (directory.st_mtime, directory.st_mtime_nsec) >= self.began
     }
 
     /// Whether it belongs to root or to the user of this process.
@@ -246,11 +249,29 @@ pub(super) fn open_directory(from: BorrowedFd<'_>, name: &[u8], access: OFlag) -
 
 #[cfg(test)]
 mod tests {
+    use nix::fcntl::AT_FDCWD;
+    use nix::sys::stat::{UtimensatFlags, lstat, utimensat};
+    use nix::sys::time::TimeSpec;
+
     use super::*;
 
     #[test]
     fn a_link_of_the_future_is_refused_for_the_sake_of_the_clock() {
         assert_eq!(newness(1001, 1000), LinkRefusal::NewerThanJob);
         assert_eq!(newness(1002, 1000), LinkRefusal::OfTheFuture);
+    }
+
+    /// It may be another user's, who has put it in the place of what the job has made.
+    #[test]
+    fn an_old_object_makes_no_old_directory_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rule = LinkRule::new();
+        let hour = TimeSpec::new(rule.since.0 - 3600, 0);
+        utimensat(AT_FDCWD, folder.path(), &hour, &hour, UtimensatFlags::FollowSymlink).unwrap();
+        let old = lstat(folder.path()).unwrap();
+        let mut older = old;
+        older.st_ctime = rule.since.0 - 7200;
+        rule.learn(&older);
+        assert!(!rule.is_fresh(&old));
     }
 }
