@@ -10,6 +10,7 @@
 //! - `threads`: threads that hang in the kernel and are left behind; `sync`: what they are made of;
 //! - `lock`: a lock that a panic leaves usable;
 //! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
+//! - `mounts`: names in the kernel's table of mounts;
 //! - `file_system`, `page_cache`, `priority`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
@@ -24,6 +25,7 @@ pub mod lock;
 pub mod low_water;
 pub mod memory;
 pub mod memory_limit;
+pub mod mounts;
 pub mod page_cache;
 pub mod priority;
 pub mod process;

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::sysinfo::sysinfo;
 
+use crate::mounts::unescaped;
+
 /// The least of the host's memory and of each limit on the path of this process's control group,
 /// bytes. In a container or under systemd the kernel ends a process that takes more than that.
 pub fn memory() -> u64 {
@@ -56,7 +58,8 @@ impl Hierarchy {
         };
         let mut fields = before.split(' ').skip(3);
         let (shown, at) = (fields.next()?, fields.next()?);
-        is_it.then(|| (unescaped(shown), unescaped(at)))
+        let plain = |field: &str| String::from_utf8_lossy(&unescaped(field.as_bytes())).into_owned();
+        is_it.then(|| (plain(shown), plain(at)))
     }
 
     /// The least limit of the group and of those above it, as far as they are shown.
@@ -79,12 +82,6 @@ fn below<'g>(group: &'g str, shown: &str) -> &'g Path {
     let path = Path::new(group).strip_prefix(shown).unwrap_or(Path::new(""));
     let leads_out = path.components().any(|part| part == std::path::Component::ParentDir);
     if leads_out { Path::new("") } else { path }
-}
-
-/// A field of `mountinfo`, in which blanks and the like are octal numbers.
-fn unescaped(field: &str) -> String {
-    let blanks = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
-    blanks.iter().fold(field.to_owned(), |field, (code, char)| field.replace(code, char))
 }
 
 #[cfg(test)]

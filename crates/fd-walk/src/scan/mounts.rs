@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use fd_os::mounts::unescaped;
+
 /// See the module. In lower case, for file systems that don't tell it from upper case.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct MountNames(HashSet<Vec<u8>>);
@@ -18,26 +20,14 @@ impl MountNames {
 
     fn parse(table: &[u8]) -> Self {
         let paths = table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
-        Self(paths.filter_map(|path| path.rsplit(|byte| *byte == b'/').next()).map(unescaped).collect())
+        let names = paths.filter_map(|path| path.rsplit(|byte| *byte == b'/').next());
+        Self(names.map(|name| unescaped(name).to_ascii_lowercase()).collect())
     }
 
     /// Whether something is mounted at a place of this name.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         self.0.contains(&name.to_ascii_lowercase())
     }
-}
-
-/// Replaces the kernel's `\040`.
-fn unescaped(name: &[u8]) -> Vec<u8> {
-    let mut plain = Vec::with_capacity(name.len());
-    let mut rest = name;
-    while let Some((first, after)) = rest.split_first() {
-        let octal = if *first == b'\\' { after.get(..3) } else { None };
-        let code = octal.and_then(|octal| u8::from_str_radix(std::str::from_utf8(octal).ok()?, 8).ok());
-        plain.push(code.unwrap_or(*first).to_ascii_lowercase());
-        rest = if code.is_some() { after.get(3..).unwrap_or_default() } else { after };
-    }
-    plain
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
+use fd_os::mounts::unescaped;
+
 use crate::failure::{Failure, Outcome};
 use crate::tools::Tools;
 
@@ -55,30 +57,11 @@ impl Mounts {
 /// `36 35 98:0 /root /at options shared:1 - ext4 /dev/root options`.
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut words = line.split(|byte| *byte == b' ');
-    let root = unescape(words.nth(3)?).into();
-    let at = unescape(words.next()?).into();
+    let plain = |word| OsString::from_vec(unescaped(word));
+    let root = plain(words.nth(3)?).into();
+    let at = plain(words.next()?).into();
     let mut behind = words.skip_while(|word| word != b"-").skip(1);
-    Some(Mount { root, at, kind: unescape(behind.next()?), source: unescape(behind.next()?) })
-}
-
-/// Spaces and the like are three octal digits behind a backslash.
-fn unescape(word: &[u8]) -> OsString {
-    let mut plain = Vec::with_capacity(word.len());
-    let mut rest = word;
-    while let Some((&byte, behind)) = rest.split_first() {
-        rest = behind;
-        let digits = behind.get(..3).filter(|digits| byte == b'\\' && digits.iter().all(|d| (b'0'..=b'7').contains(d)));
-        let value =
-            digits.and_then(|digits| digits.iter().try_fold(0_u8, |sum, d| sum.checked_mul(8)?.checked_add(d - b'0')));
-        match value {
-            Some(value) => {
-                plain.push(value);
-                rest = behind.get(3..).unwrap_or_default();
-            }
-            None => plain.push(byte),
-        }
-    }
-    OsString::from_vec(plain)
+    Some(Mount { root, at, kind: plain(behind.next()?), source: plain(behind.next()?) })
 }
 
 /// A path below the top of a file system, without its first `/`.
@@ -100,12 +83,6 @@ mod tests {
         for short in [&b""[..], b"43 27", b"43 27 0:39 / /mnt rw", b"43 27 0:39 / /mnt rw - ext4"] {
             assert_eq!(parse(short), None);
         }
-    }
-
-    #[test]
-    fn odd_escapes_stand_for_themselves() {
-        assert_eq!(unescape(b"a\\1"), "a\\1");
-        assert_eq!(unescape(b"\\777\\011"), "\\777\t");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 
+use fd_os::mounts::unescaped;
 use fd_walk::path_in_snapshot;
 
 /// Bytes of the longest table of mounts that is read.
@@ -122,25 +123,6 @@ fn line(line: &[u8]) -> Option<Mount> {
 fn device_number(numbers: &[u8]) -> Option<u64> {
     let (major, minor) = std::str::from_utf8(numbers).ok()?.split_once(':')?;
     Some(nix::sys::stat::makedev(major.parse().ok()?, minor.parse().ok()?))
-}
-
-/// Blanks, tabs, newlines and backslashes are written as `\040` and so on.
-fn unescaped(field: &[u8]) -> Vec<u8> {
-    let mut text = Vec::with_capacity(field.len());
-    let mut rest = field;
-    loop {
-        rest = match rest {
-            [] => return text,
-            [b'\\', a @ b'0'..=b'3', b @ b'0'..=b'7', c @ b'0'..=b'7', rest @ ..] => {
-                text.push((a - b'0') << 6 | (b - b'0') << 3 | (c - b'0'));
-                rest
-            }
-            [byte, rest @ ..] => {
-                text.push(*byte);
-                rest
-            }
-        }
-    }
 }
 
 /// The mounts of this host, to be searched.
@@ -265,7 +247,6 @@ mod tests {
         assert_eq!(mounts[0].device_number, 254 << 8);
         assert_eq!((mounts[2].device.as_slice(), mounts[3].root.as_slice()), (&b"bed\\x"[..], &b"/srv/www"[..]));
         assert_eq!(mounts[4].fs_type, b"xfs");
-        assert_eq!(unescaped(b"\\x\\04"), b"\\x\\04");
     }
 
     #[test]
