@@ -56,7 +56,7 @@ fuzz_target!(|file: &[u8]| {
         let all = JsonOptions::default();
         assert!(document.to_json(&all).ends_with(b"\n"));
     }
-    match load(b"bacula-fd.conf", &mut Memory { file, asked: 0 }, &mut Unchecked) {
+    match load(b"bacula-fd.conf", &mut Memory { file, asked: 0 }, &mut Unchecked(|_| vec![""])) {
         Ok(config) => drop(format!("{config:?}")),
         Err(error) => {
             let messages = error.messages();

@@ -4,12 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use fd_config::{
-    AddressFamily, CheckFailure, Config, DestinationKind, DirectoryState, KeyProblem, Settings, Source, Surroundings,
-    SyntaxError, Tls, Unchecked,
-};
+use fd_config::{AddressFamily, CheckFailure, Config, DestinationKind, Settings, Source, SyntaxError, Unchecked};
 use fd_os::io_error_text;
 
 use super::case::Read;
@@ -39,7 +36,8 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
         }
     };
     // Keys and directories have checks of their own, which say more.
-    let checked = document.check(&mut Content);
+    // Checks of the text alone. Keys and directories are all good.
+    let checked = document.check(&mut Unchecked(fd_session::command::disabled_by));
     match checked {
         Ok(config) => {
             if let Some((kind, name)) = unencrypted(&config).filter(|_| settings.tls.require) {
@@ -168,34 +166,5 @@ impl Source for Noting<'_> {
 
     fn service_port(&mut self, name: &[u8]) -> Option<u16> {
         Host.service_port(name)
-    }
-}
-
-/// Checks of the text alone. Keys and directories are all good.
-struct Content;
-
-impl Surroundings for Content {
-    fn tls_context(&mut self, tls: &Tls) -> Result<(), KeyProblem> {
-        Unchecked.tls_context(tls)
-    }
-
-    fn certificate(&mut self, file: &Path) -> Result<(), KeyProblem> {
-        Unchecked.certificate(file)
-    }
-
-    fn private_key(&mut self, file: &Path) -> Result<(), KeyProblem> {
-        Unchecked.private_key(file)
-    }
-
-    fn mentions_private_key(&mut self, file: &Path) -> bool {
-        Unchecked.mentions_private_key(file)
-    }
-
-    fn directory(&mut self, path: &Path) -> DirectoryState {
-        Unchecked.directory(path)
-    }
-
-    fn disabled_by(&mut self, item: &[u8]) -> Vec<&'static str> {
-        Host.disabled_by(item)
     }
 }
