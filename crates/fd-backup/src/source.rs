@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
 use fd_os::file_system::is_local;
+use fd_os::page_cache::append_next;
 use fd_os::threads;
 use fd_records::{FileType, Stat};
 use fd_walk::Entry;
@@ -261,7 +262,7 @@ impl Source {
                     })
                 }
                 Kind::Fifo if !readable(&self.file)? => continue,
-                Kind::Fifo | Kind::Device => append_next(&self.file, out, most),
+                Kind::Fifo | Kind::Device => append_next(self.file.as_fd(), out, most).map_err(|error| errno(&error)),
             };
             match result {
                 Ok(len) => return Ok(Some(len)),
@@ -301,15 +302,6 @@ impl Source {
         }
         seek(&self.file, SeekFrom::Start(to)).map(drop)
     }
-}
-
-/// One `read` at the position of the file, to the end of `out`.
-fn append_next(file: &OwnedFd, out: &mut Vec<u8>, most: usize) -> Result<usize, Errno> {
-    let before = out.len();
-    out.resize(before.saturating_add(most), 0);
-    let result = rustix::io::read(file, out.get_mut(before..).unwrap_or_default());
-    out.truncate(before.saturating_add(result.unwrap_or(0)));
-    result
 }
 
 /// The present length of a file in bytes.

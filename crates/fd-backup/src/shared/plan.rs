@@ -1,11 +1,12 @@
 //! The arguments and the errors of a backup.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use fd_bsock::{CommCount, MAX_PAYLOAD};
 use fd_crypto::processor::Processor;
 use fd_fileset::FileSet;
+use fd_os::depth::processors;
 use fd_plugins::{JobFacts, JobPlugins, NoFacts};
 use fd_walk::{Entry, WalkSettings};
 
@@ -138,9 +139,7 @@ const READING_DEPTH: usize = 64;
 
 /// One worker for each processor, up to four. More would only wait for the Storage Daemon.
 fn default_workers() -> usize {
-    // Computed once: it costs a dozen system calls.
-    static WORKERS: OnceLock<usize> = OnceLock::new();
-    *WORKERS.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(4))
+    processors().min(4)
 }
 
 /// Takes the frames of a job. Called on the thread of [`crate::run()`], which owns the connection.
