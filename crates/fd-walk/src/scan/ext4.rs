@@ -10,7 +10,7 @@
 //! What is left out is looked up by the walk as ever. What isn't known here is refused.
 
 use super::checksum::{crc16, crc32c};
-use super::table::{Inode, Refusal, Table};
+use super::table::{Inode, Refusal};
 
 /// Where the super block is, and its size.
 const SUPER_AT: u64 = 1024;
@@ -292,6 +292,37 @@ impl<D: Device> Ext4<D> {
         Ok(Self { device, layout })
     }
 
+    /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
+    /// What can't be trusted is left out.
+    pub(crate) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal> {
+        if group >= self.layout.groups {
+            return Ok(false);
+        }
+        let Some((begin, used)) = self.table_of(group)? else { return Ok(true) };
+        let len = self.layout.inode_len;
+        let end = begin + u64::from(used) * len as u64;
+        let (mut at, mut ino) = (begin, group.saturating_mul(self.layout.inodes_per_group));
+        let mut piece = Vec::new();
+        while at < end {
+            piece.resize(usize::try_from((end - at).min(PIECE)).unwrap_or(0), 0);
+            self.device.read(at, &mut piece)?;
+            at += piece.len() as u64;
+            for bytes in piece.chunks_exact(len) {
+                ino = ino.saturating_add(1);
+                if self.layout.inode(ino, bytes).is_some_and(|inode| !take(inode)) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// All groups were read: whether that was all.
+    pub(crate) fn finish(&self) -> Result<(), Refusal> {
+        // It has grown meanwhile.
+        if read_layout(&self.device)? == self.layout { Ok(()) } else { Err(Refusal::Structure("super block")) }
+    }
+
     fn table_of(&self, group: u32) -> Result<Option<(u64, u32)>, Refusal> {
         let mut descriptor = vec![0; self.layout.descriptor_len];
         for _ in 0..TRIES {
@@ -317,36 +348,6 @@ fn read_layout(device: &impl Device) -> Result<Layout, Refusal> {
         }
     }
     Err(refused)
-}
-
-impl<D: Device> Table for Ext4<D> {
-    fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal> {
-        if group >= self.layout.groups {
-            return Ok(false);
-        }
-        let Some((begin, used)) = self.table_of(group)? else { return Ok(true) };
-        let len = self.layout.inode_len;
-        let end = begin + u64::from(used) * len as u64;
-        let (mut at, mut ino) = (begin, group.saturating_mul(self.layout.inodes_per_group));
-        let mut piece = Vec::new();
-        while at < end {
-            piece.resize(usize::try_from((end - at).min(PIECE)).unwrap_or(0), 0);
-            self.device.read(at, &mut piece)?;
-            at += piece.len() as u64;
-            for bytes in piece.chunks_exact(len) {
-                ino = ino.saturating_add(1);
-                if self.layout.inode(ino, bytes).is_some_and(|inode| !take(inode)) {
-                    return Ok(true);
-                }
-            }
-        }
-        Ok(true)
-    }
-
-    fn finish(&self) -> Result<(), Refusal> {
-        // It has grown meanwhile.
-        if read_layout(&self.device)? == self.layout { Ok(()) } else { Err(Refusal::Structure("super block")) }
-    }
 }
 
 #[cfg(test)]

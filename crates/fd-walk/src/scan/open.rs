@@ -10,12 +10,13 @@ use std::path::Path;
 use rustix::fs::{FsWord, OFlags, fstat, fstatfs, major, minor, syncfs};
 
 use super::ext4::{Device, Ext4};
-use super::table::{Refusal, Table};
+use super::table::Refusal;
 
 /// The number of ext2, ext3 and ext4 in `statfs`.
 const EXT: FsWord = 0xef53;
 
-struct Disk(File);
+/// A disk that is mounted.
+pub(super) struct Disk(File);
 
 impl Device for Disk {
     fn read(&self, position: u64, bytes: &mut [u8]) -> io::Result<()> {
@@ -24,7 +25,7 @@ impl Device for Disk {
 }
 
 /// The inodes of the file system of this directory, which has this device.
-pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Box<dyn Table>, Refusal> {
+pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Ext4<Disk>, Refusal> {
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
@@ -35,7 +36,7 @@ pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Box<dyn Table>, Refu
     // With `lazytime`, or where it was mounted with it, older kernels may have times only in inodes
     // that are in memory.
     syncfs(directory).map_err(io::Error::from)?;
-    Ok(Box::new(Ext4::new(device)?))
+    Ext4::new(device)
 }
 
 /// Opens the block device with this number, which the ext4 driver has mounted. The driver ext2

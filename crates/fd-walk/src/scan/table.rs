@@ -36,13 +36,3 @@ impl std::fmt::Display for Refusal {
         }
     }
 }
-
-/// See the module.
-pub(crate) trait Table: Send + Sync {
-    /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
-    /// What can't be trusted is left out.
-    fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal>;
-
-    /// All groups were read: whether that was all.
-    fn finish(&self) -> Result<(), Refusal>;
-}
