@@ -113,17 +113,6 @@ pub fn pass_on_read_capability() -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has this thread keep its permitted capabilities when it becomes another user.
-///
-/// # Errors
-/// The system's.
-pub fn keep_capabilities() -> io::Result<()> {
-    let (on, none): (libc::c_ulong, libc::c_ulong) = (1, 0);
-    // SAFETY: numbers only.
-    let result = unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, on, none, none, none) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 fn set_read_capability(inheritable: u32) -> io::Result<()> {
     let header = CapabilityHeader { version: CAPABILITY_VERSION, pid: 0 };
     let kept = CapabilityData { effective: DAC_READ_SEARCH, permitted: DAC_READ_SEARCH, inheritable };

@@ -11,7 +11,7 @@
 //! - `lock`: a lock that a panic leaves usable;
 //! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
 //! - `mounts`: names in the kernel's table of mounts;
-//! - `file_system`, `page_cache`, `priority`, `low_water`, `daemonize`, `clock_state`: the kernel.
+//! - `file_system`, `page_cache`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod clock_state;
@@ -27,7 +27,6 @@ pub mod memory;
 pub mod memory_limit;
 pub mod mounts;
 pub mod page_cache;
-pub mod priority;
 pub mod process;
 pub mod regex;
 mod resolver;

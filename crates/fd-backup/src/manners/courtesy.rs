@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use fd_messages::{Pressure, Stage, StageTimes};
 use fd_os::lock::{Condvar, Mutex};
-use fd_os::priority;
+use rustix::process::{Pid, getpriority_process, setpriority_process};
 
 use crate::manners::budget::{Budget, Manners, Times};
 use crate::manners::governor::{Decision, GENEROUS_REST, Governor, MOST_REST};
@@ -99,7 +99,7 @@ impl Courtesy {
         if self.manners == Manners::Off {
             return None;
         }
-        let normal = if may_raise_priority() { priority::nice().ok() } else { None };
+        let normal = if may_raise_priority() { getpriority_process(None).ok() } else { None };
         let job = Arc::new(JobCourtesy {
             courtesy: Arc::clone(self),
             times: Arc::clone(times),
@@ -191,7 +191,7 @@ impl JobCourtesy {
     pub(crate) fn join(&self, works: bool) -> Membership<'_> {
         let thread = rustix::thread::gettid().as_raw_nonzero().get();
         let mut crew = self.crew.lock();
-        let before = crew.normal.and_then(|_| priority::nice().ok());
+        let before = crew.normal.and_then(|_| getpriority_process(None).ok());
         // The one that sends has done other things before.
         let (ran, waited) = if works { Default::default() } else { ran_and_waited(thread).unwrap_or_default() };
         crew.members.push(Member { thread, since: Instant::now(), works, ran, waited });
@@ -291,7 +291,7 @@ impl Crew {
         if let Some(normal) = self.normal {
             let nice = if self.has_low_priority { normal.max(LOW) } else { normal };
             // A priority that stays as it is does no harm.
-            let _may_fail = priority::set_nice_of(thread, nice);
+            let _may_fail = setpriority_process(Pid::from_raw(thread), nice);
         }
     }
 }
@@ -308,7 +308,7 @@ impl Drop for Membership<'_> {
             }
         }
         if let Some(before) = self.before {
-            let _may_fail = priority::set_nice_of(self.thread, before);
+            let _may_fail = setpriority_process(Pid::from_raw(self.thread), before);
         }
         drop(crew);
         // The one that sends is the job's own, and the last one.

@@ -52,19 +52,19 @@ fn a_single_thread_does_not_rest_and_gets_its_priority_back() {
 
 #[test]
 fn a_member_has_a_low_priority_and_then_the_one_before() {
-    let before = priority::nice().unwrap();
+    let before = getpriority_process(None).unwrap();
     let job = job(Manners::Auto).unwrap();
     if job.crew.lock().normal.is_none() {
         return skip::test("needs the right to raise a priority");
     }
     let member = job.join(true);
-    assert_eq!(priority::nice().unwrap(), before.max(LOW));
+    assert_eq!(getpriority_process(None).unwrap(), before.max(LOW));
     job.crew.lock().set_priority(false);
-    assert_eq!(priority::nice().unwrap(), before);
+    assert_eq!(getpriority_process(None).unwrap(), before);
     job.crew.lock().set_priority(true);
-    assert_eq!(priority::nice().unwrap(), before.max(LOW));
+    assert_eq!(getpriority_process(None).unwrap(), before.max(LOW));
     drop(member);
-    assert_eq!(priority::nice().unwrap(), before);
+    assert_eq!(getpriority_process(None).unwrap(), before);
 }
 
 #[test]
@@ -98,4 +98,17 @@ fn the_thread_runs_only_while_there_is_an_old_backup() {
     while courtesy.is_looking.load(Ordering::SeqCst) {
         thread::yield_now();
     }
+}
+
+#[test]
+fn a_thread_changes_itself_and_those_that_it_starts() {
+    let nice = || getpriority_process(None).unwrap();
+    let before = nice();
+    let lower = (before + 3).min(19);
+    let other = std::thread::spawn(move || {
+        setpriority_process(None, lower).unwrap();
+        (nice(), std::thread::spawn(nice).join().unwrap())
+    });
+    assert_eq!(other.join().unwrap(), (lower, lower));
+    assert_eq!(nice(), before);
 }

@@ -63,7 +63,7 @@ pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
 /// thread, and those that it starts later, may still read every file.
 pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32], reads_all: bool) -> io::Result<()> {
     if reads_all {
-        fd_os::daemonize::keep_capabilities()?;
+        nix::sys::prctl::set_keepcaps(true)?;
     }
     let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
     // SAFETY: the list is as long as it says.
