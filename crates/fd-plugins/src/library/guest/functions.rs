@@ -209,67 +209,45 @@ unsafe fn change(context: *mut Context, change: Change, item: *const c_char, kin
     status(instance.ask(Request::Change(change, Bytes(item), u8::try_from(kind).unwrap_or(b' '))))
 }
 
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_exclude(context: *mut Context, item: *const c_char) -> c_int {
-    // SAFETY: the plugin hands over a text.
-    unsafe { change(context, Change::Exclude, item, 0) }
+/// The functions that are one [`Change`] each: by a text, by a text and its kind, or by nothing.
+macro_rules! changes {
+    ($($what:ident $name:ident = $change:ident;)*) => { $(changes!(@$what $name, $change);)* };
+    (@text $name:ident, $change:ident) => {
+        /// # Safety
+        /// The plugin calls it as the C interface says.
+        unsafe extern "C" fn $name(context: *mut Context, item: *const c_char) -> c_int {
+            // SAFETY: the plugin hands over a text.
+            unsafe { change(context, Change::$change, item, 0) }
+        }
+    };
+    (@kind $name:ident, $change:ident) => {
+        /// # Safety
+        /// The plugin calls it as the C interface says.
+        unsafe extern "C" fn $name(context: *mut Context, item: *const c_char, kind: c_int) -> c_int {
+            // SAFETY: as above.
+            unsafe { change(context, Change::$change, item, kind) }
+        }
+    };
+    (@nothing $name:ident, $change:ident) => {
+        /// # Safety
+        /// The plugin calls it as the C interface says.
+        unsafe extern "C" fn $name(context: *mut Context) -> c_int {
+            // SAFETY: an empty text.
+            unsafe { change(context, Change::$change, c"".as_ptr(), 0) }
+        }
+    };
 }
 
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_include(context: *mut Context, item: *const c_char) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::Include, item, 0) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_options(context: *mut Context, item: *const c_char) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::Options, item, 0) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_regex(context: *mut Context, item: *const c_char, kind: c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::Regex, item, kind) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_wild(context: *mut Context, item: *const c_char, kind: c_int) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::Wild, item, kind) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn new_options(context: *mut Context) -> c_int {
-    // SAFETY: an empty text.
-    unsafe { change(context, Change::NewOptions, c"".as_ptr(), 0) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn new_include(context: *mut Context) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::NewInclude, c"".as_ptr(), 0) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn new_pre_include(context: *mut Context) -> c_int {
-    // SAFETY: as above.
-    unsafe { change(context, Change::NewPreInclude, c"".as_ptr(), 0) }
-}
-
-/// # Safety
-/// The plugin calls it as the C interface says.
-unsafe extern "C" fn add_plugin(context: *mut Context, item: *const c_char) -> c_int {
-    // SAFETY: the plugin hands over a text.
-    unsafe { change(context, Change::Plugin, item, 0) }
+changes! {
+    text add_exclude = Exclude;
+    text add_include = Include;
+    text add_options = Options;
+    kind add_regex = Regex;
+    kind add_wild = Wild;
+    nothing new_options = NewOptions;
+    nothing new_include = NewInclude;
+    nothing new_pre_include = NewPreInclude;
+    text add_plugin = Plugin;
 }
 
 /// # Safety
