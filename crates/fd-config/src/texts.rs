@@ -345,61 +345,47 @@ pub(crate) struct ServerTlsChecks {
     pub(crate) context: Check,
 }
 
-pub(crate) static DIRECTOR_TLS: ServerTlsChecks = ServerTlsChecks {
-    no_certificate: Check {
-        daemon: "filed.c:658",
-        json: Some("bfdjson.c:673"),
-        template: "\"TLS Certificate\" file not defined for Director \"%s\" in %s.",
-        hint: HINT_TLS_CERTIFICATE,
-    },
-    no_key: Check {
-        daemon: "filed.c:664",
-        json: Some("bfdjson.c:679"),
-        template: "\"TLS Key\" file not defined for Director \"%s\" in %s.",
-        hint: HINT_TLS_KEY,
-    },
-    no_ca: Check {
-        daemon: "filed.c:670",
-        json: Some("bfdjson.c:685"),
-        template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Director \"%s\" in %s. \
-                   At least one CA certificate store is required when using \"TLS Verify Peer\".",
-        hint: HINT_TLS_CA,
-    },
-    context: Check {
-        daemon: "filed.c:689",
-        json: None,
-        template: "Failed to initialize TLS context for Director \"%s\" in %s.",
-        hint: "",
-    },
-};
+/// Each with its places in the two programs, and the context's in the daemon.
+macro_rules! server_tls {
+    ($resource:literal, $certificate:literal $json_certificate:literal, $key:literal $json_key:literal,
+     $ca:literal $json_ca:literal, $context:literal) => {
+        ServerTlsChecks {
+            no_certificate: Check {
+                daemon: $certificate,
+                json: Some($json_certificate),
+                template: concat!("\"TLS Certificate\" file not defined for ", $resource, " \"%s\" in %s."),
+                hint: HINT_TLS_CERTIFICATE,
+            },
+            no_key: Check {
+                daemon: $key,
+                json: Some($json_key),
+                template: concat!("\"TLS Key\" file not defined for ", $resource, " \"%s\" in %s."),
+                hint: HINT_TLS_KEY,
+            },
+            no_ca: Check {
+                daemon: $ca,
+                json: Some($json_ca),
+                template: concat!(
+                    "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for ",
+                    $resource,
+                    " \"%s\" in %s. At least one CA certificate store is required when using \"TLS Verify Peer\"."
+                ),
+                hint: HINT_TLS_CA,
+            },
+            context: Check {
+                daemon: $context,
+                json: None,
+                template: concat!("Failed to initialize TLS context for ", $resource, " \"%s\" in %s."),
+                hint: "",
+            },
+        }
+    };
+}
 
-pub(crate) static CONSOLE_TLS: ServerTlsChecks = ServerTlsChecks {
-    no_certificate: Check {
-        daemon: "filed.c:723",
-        json: Some("bfdjson.c:710"),
-        template: "\"TLS Certificate\" file not defined for Console \"%s\" in %s.",
-        hint: HINT_TLS_CERTIFICATE,
-    },
-    no_key: Check {
-        daemon: "filed.c:729",
-        json: Some("bfdjson.c:716"),
-        template: "\"TLS Key\" file not defined for Console \"%s\" in %s.",
-        hint: HINT_TLS_KEY,
-    },
-    no_ca: Check {
-        daemon: "filed.c:735",
-        json: Some("bfdjson.c:722"),
-        template: "Neither \"TLS CA Certificate File\" or \"TLS CA Certificate Dir\" are defined for Console \"%s\" in %s. \
-                   At least one CA certificate store is required when using \"TLS Verify Peer\".",
-        hint: HINT_TLS_CA,
-    },
-    context: Check {
-        daemon: "filed.c:754",
-        json: None,
-        template: "Failed to initialize TLS context for Console \"%s\" in %s.",
-        hint: "",
-    },
-};
+pub(crate) static DIRECTOR_TLS: ServerTlsChecks = server_tls!("Director", "filed.c:658" "bfdjson.c:673",
+    "filed.c:664" "bfdjson.c:679", "filed.c:670" "bfdjson.c:685", "filed.c:689");
+pub(crate) static CONSOLE_TLS: ServerTlsChecks = server_tls!("Console", "filed.c:723" "bfdjson.c:710",
+    "filed.c:729" "bfdjson.c:716", "filed.c:735" "bfdjson.c:722", "filed.c:754");
 
 /// A `DisableCommand` that is no command.
 pub(crate) const UNKNOWN_COMMAND: &str = "Disable Command \"%s\" not found.\n";
