@@ -4,6 +4,11 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::prctl::set_keepcaps;
+use nix::sys::resource::{Resource, setrlimit};
+use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
+
 use super::group;
 use crate::library::wire::Load;
 use crate::texts;
@@ -32,29 +37,23 @@ pub(super) fn take_control_line() -> io::Result<OwnedFd> {
 
 /// Takes away what the plugin may not have; the message, if that fails.
 pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
-    let failed = |what: &str| texts::not_confined(&load.file.0, what, &io::Error::last_os_error());
-    let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let failed = |what, error| texts::not_confined(&load.file.0, what, &error);
     // A plugin that dies in each job must not fill the disk.
-    // SAFETY: a limit of this process.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &raw const none) };
+    let _may_fail = setrlimit(Resource::RLIMIT_CORE, 0, 0);
     if let Some(memory) = load.memory {
-        let limit = libc::rlimit { rlim_cur: memory, rlim_max: memory };
-        // SAFETY: as above.
-        if unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) } < 0 {
-            return Err(failed("memory"));
-        }
+        setrlimit(Resource::RLIMIT_AS, memory, memory).map_err(|errno| failed("memory", errno.into()))?;
     }
-    // SAFETY: this process gets a network of its own, without any device.
-    if !load.network && unsafe { libc::unshare(libc::CLONE_NEWNET) } < 0 {
-        return Err(failed("network"));
+    if !load.network {
+        // A network of its own, without any device.
+        unshare(CloneFlags::CLONE_NEWNET).map_err(|errno| failed("network", errno.into()))?;
     }
     if load.reads_all {
         // What the plugin starts does not get it.
-        fd_os::daemonize::keep_only_read_capability().map_err(|_| failed("capabilities"))?;
+        fd_os::daemonize::keep_only_read_capability().map_err(|error| failed("capabilities", error))?;
     }
     if let Some((uid, groups)) = &load.user {
         let gid = groups.first().copied().unwrap_or(libc::gid_t::MAX);
-        become_user(*uid, gid, groups, false).map_err(|_| failed("user"))?;
+        become_user(*uid, gid, groups, false).map_err(|error| failed("user", error))?;
     }
     Ok(())
 }
@@ -63,15 +62,11 @@ pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
 /// thread, and those that it starts later, may still read every file.
 pub(super) fn become_user(uid: u32, gid: u32, groups: &[u32], reads_all: bool) -> io::Result<()> {
     if reads_all {
-        nix::sys::prctl::set_keepcaps(true)?;
+        set_keepcaps(true)?;
     }
-    let checked = |result: libc::c_int| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
-    // SAFETY: the list is as long as it says.
-    checked(unsafe { libc::setgroups(groups.len(), groups.as_ptr()) })?;
-    // SAFETY: numbers only.
-    checked(unsafe { libc::setgid(gid) })?;
-    // SAFETY: as above.
-    checked(unsafe { libc::setuid(uid) })?;
+    setgroups(&groups.iter().copied().map(Gid::from_raw).collect::<Vec<_>>())?;
+    setgid(Gid::from_raw(gid))?;
+    setuid(Uid::from_raw(uid))?;
     if reads_all {
         fd_os::daemonize::keep_only_read_capability()?;
     }
