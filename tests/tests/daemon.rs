@@ -292,7 +292,7 @@ fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
     assert_eq!([hear(), hear()], ["WATCHDOG=1\n", "WATCHDOG=1\n"]);
     assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
     let last = std::iter::repeat_with(hear).find(|state| state != "WATCHDOG=1\n");
-    assert_eq!(last.as_deref(), Some("STOPPING=1\n"));
+    assert_eq!(last.as_deref(), Some("STOPPING=1\nEXTEND_TIMEOUT_USEC=150000000\n"));
     Ok(())
 }
 

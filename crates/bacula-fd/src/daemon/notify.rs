@@ -55,9 +55,9 @@ impl Manager {
         self.send(format!("EXTEND_TIMEOUT_USEC={}\n", time.as_micros()).as_bytes());
     }
 
-    /// The daemon ends.
-    pub(crate) fn stopping(&self) {
-        self.send(b"STOPPING=1\n");
+    /// The daemon ends, and may take so long.
+    pub(crate) fn stopping(&self, time: Duration) {
+        self.send(format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={}\n", time.as_micros()).as_bytes());
     }
 
     fn send(&self, state: &[u8]) {

@@ -42,11 +42,12 @@ use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
 use crate::shared::facts::{DaemonFacts, directory_of};
 use crate::shared::platform::Platform;
+use crate::shared::supervisor::LAST_WORDS;
 use crate::texts::{self, SHORT_DATE, VERSION};
 
 /// Between two tries to bind an address.
 const BIND_RETRY: Duration = Duration::from_secs(5);
-/// What a step of the start may take beside what it waits for.
+/// What a step of the start, or the end, may take beside what it waits for.
 const MARGIN: Duration = Duration::from_secs(30);
 /// Tries to bind an address.
 const BIND_TRIES: u32 = 12;
@@ -118,7 +119,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     }
     let status = wait_for_the_end(&daemon, signals.as_ref())?;
     if let Some(manager) = &manager {
-        manager.stopping();
+        manager.stopping(LAST_WORDS.saturating_add(MARGIN));
     }
     listeners.close();
     daemon.unload_plugins();

@@ -23,7 +23,7 @@ use crate::texts;
 /// Jobs that the history keeps (reference 02 §13.1).
 const HISTORY: usize = 10;
 /// How long mail and other messages may take at the end of the daemon: what one mail program has.
-const LAST_WORDS: Duration = Duration::from_secs(120);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(120);
 /// Daemon messages that wait for a Director; further ones are dropped, and are in the host's log
 /// only.
 const WAITING_MESSAGES: usize = 1000;
