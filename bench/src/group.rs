@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use bed::{
@@ -21,6 +22,7 @@ use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
 use crate::floor::{self, Role, Stream};
+use crate::order::delay;
 use crate::places::Places;
 use crate::problems::Problem;
 use crate::restored::Restored;
@@ -310,6 +312,7 @@ impl<'a> Group<'a> {
         let storage = self.storage_way.as_ref().map_or(self.bed.storage().port(), |way| way.port);
         let sd = self.bed.storage().process()?.pid();
         let dir = self.bed.director().process()?.pid();
+        sleep(delay(&cell.to_string(), replica));
         reset_peak(fd)?;
         let now = || -> Result<[Used; 3]> { Ok([used(fd)?, used(sd)?, used(dir)?]) };
         let before = now()?;
@@ -586,8 +589,9 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
             Variant::Without(Mechanism::LineCompression) | Variant::InRoot(Traffic::NotCompressed) => {
                 client.file_daemon.push("Comm Compression = no".to_owned());
             }
-            Variant::Without(Mechanism::Instructions) => {
-                client.environment.push(("FERROFD_CPU".to_owned(), "baseline".to_owned()));
+            Variant::Without(mechanism) => {
+                let masked = mechanism.processor().map(|names| ("FERROFD_CPU".to_owned(), names.to_owned()));
+                client.environment.extend(masked);
             }
             _ => {}
         }

@@ -2,6 +2,8 @@
 //! other way round (ABBA), as a coin says. So what grows or shrinks with time favours neither, and
 //! whatever repeats itself does not fall in step with the daemons.
 
+use std::time::Duration;
+
 use crate::sample::Side;
 use crate::statistics::{Draws, seed_of};
 
@@ -11,6 +13,17 @@ pub fn turns(seed: u64, cell: &str, replica: u32) -> [Side; 2] {
     let coin = Draws::new(seed_of(seed, &format!("{cell}#{pair}"))).below(2) == 1;
     let is_second = replica.is_multiple_of(2);
     if coin == is_second { [Side::Stock, Side::Ours] } else { [Side::Ours, Side::Stock] }
+}
+
+/// The Director looks for jobs so often.
+const POLL: Duration = Duration::from_secs(2);
+
+/// How long to wait before a job of a replica of a cell, drawn: what comes before a job takes about
+/// as long each time, and by itself would choose how long the job waits for the Director's poll.
+pub fn delay(cell: &str, replica: u32) -> Duration {
+    let milliseconds = usize::try_from(POLL.as_millis()).unwrap_or_default();
+    let drawn = Draws::new(seed_of(0, &format!("{cell}#{replica} waits"))).below(milliseconds);
+    Duration::from_millis(drawn as u64)
 }
 
 /// The same items in an order drawn anew.
@@ -31,6 +44,14 @@ mod tests {
         }
         let stock = (0..100).filter(|pair| first(2 * pair + 1) == Side::Stock).count();
         assert!((30..70).contains(&stock), "{stock}");
+    }
+
+    #[test]
+    fn waits_are_drawn_from_all_of_a_poll_and_are_those_of_the_replica() {
+        let waits: Vec<_> = (1..=200).map(|replica| delay("mixed1 full default", replica)).collect();
+        let early = waits.iter().filter(|wait| **wait < POLL / 2).count();
+        assert!((80..120).contains(&early) && waits.iter().all(|wait| *wait < POLL), "{early}");
+        assert_eq!(waits[6], delay("mixed1 full default", 7));
     }
 
     #[test]

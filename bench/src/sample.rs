@@ -59,7 +59,7 @@ pub struct Sample {
     /// from before it was measured have none.
     pub job: Option<f64>,
     /// The part of it that the Director takes before it calls the Storage Daemon, milliseconds: a
-    /// job waits in its queue, up to two seconds, whatever client it is for.
+    /// job waits in its queue up to two seconds, by the phase of the Director's poll.
     pub queued: Option<f64>,
     /// CPU time of the File Daemon, seconds; to the nanosecond.
     pub fd: f64,

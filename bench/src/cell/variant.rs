@@ -72,8 +72,10 @@ pub enum Mechanism {
     LineCompression,
     /// More than one worker.
     Workers,
-    /// Vector and SHA instructions.
+    /// Our own kernels' vector instructions; OpenSSL keeps its own.
     Instructions,
+    /// The same but for AVX2, as on processors that have no AVX-512.
+    Avx512,
     /// Giving way to others.
     Manners,
     /// Comparing the digests of what was restored.
@@ -82,7 +84,8 @@ pub enum Mechanism {
 
 impl Mechanism {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::LineCompression, Self::Workers, Self::Instructions, Self::Manners, Self::Checks];
+    pub const ALL: [Self; 6] =
+        [Self::LineCompression, Self::Workers, Self::Instructions, Self::Avx512, Self::Manners, Self::Checks];
 
     /// The word of a job without it.
     pub fn word(self) -> &'static str {
@@ -90,8 +93,18 @@ impl Mechanism {
             Self::LineCompression => "no-line-compression",
             Self::Workers => "one-worker",
             Self::Instructions => "baseline-cpu",
+            Self::Avx512 => "avx2-cpu",
             Self::Manners => "no-manners",
             Self::Checks => "unchecked",
+        }
+    }
+
+    /// What ours finds as `FERROFD_CPU`.
+    pub fn processor(self) -> Option<&'static str> {
+        match self {
+            Self::Instructions => Some("baseline"),
+            Self::Avx512 => Some("avx2"),
+            _ => None,
         }
     }
 
@@ -101,7 +114,7 @@ impl Mechanism {
             Self::Workers => Some("job.workers = 1"),
             Self::Manners => Some("job.manners = \"off\""),
             Self::Checks => Some("restore.check_digests = \"no\""),
-            Self::LineCompression | Self::Instructions => None,
+            Self::LineCompression | Self::Instructions | Self::Avx512 => None,
         }
     }
 }

@@ -95,9 +95,9 @@ impl Blocks<'_> {
         for some in shuffled(self.plan.seed, &format!("{}#{first}", phase.name), neighbours) {
             let Some(&first) = some.first() else { continue };
             if self.interrupted.load(Ordering::Relaxed) {
-                interrupted().note(raw, first)?;
+                some.iter().try_for_each(|one| interrupted().note(raw, *one))?;
                 problems.push("interrupted".to_owned());
-                break;
+                continue;
             }
             let mut at = first;
             match self.group(phase, some, &mut at, raw, restored) {
@@ -139,10 +139,10 @@ impl Blocks<'_> {
             // Each restore is that of a Full of its own: which files are torn is chance.
             missing.sort_by_key(|(_, replica)| *replica);
         }
-        for (cell, replica) in missing {
+        for (index, &(cell, replica)) in missing.iter().enumerate() {
             *at = (cell, replica);
             if self.interrupted.load(Ordering::Relaxed) {
-                interrupted().note(raw, *at)?;
+                missing.iter().skip(index).try_for_each(|one| interrupted().note(raw, *one))?;
                 break;
             }
             if let Some(again) = again(raw, *at)? {

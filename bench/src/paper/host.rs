@@ -33,7 +33,12 @@ const MEMORY_SETTINGS: [&str; 14] = [
 const PROCESSOR: [&str; 7] = ["vendor_id", "model name", "cpu family", "model", "stepping", "microcode", "cache size"];
 
 /// What a sitting's rows have in common, of `host.json`.
-const SAME: [&str; 5] = ["binaries", "kernel", "processor", "processor_flags", "processors"];
+const SAME: [&str; 7] = ["binaries", "kernel", "machine", "packages", "processor", "processor_flags", "processors"];
+/// What all rows of a folder have in common of it.
+const OF_A_FOLDER: [&str; 3] = ["binaries", "machine", "packages"];
+
+/// With it begins what a compiler says of itself in a program.
+const RUSTC: &[u8] = b"rustc version ";
 
 /// Behind the commit if the program is not that of a commit.
 const CHANGED: &str = " and changes";
@@ -71,6 +76,10 @@ impl Host {
                 "ours": { "path": "bacula-fd of ferrofd", "sha256": sha256_of(&ours)? },
                 "stock": { "path": "/usr/sbin/bacula-fd", "sha256": sha256_of(&stock)?, "version": bed::VERSION },
             },
+            // Whether two phases were measured on one machine, and without a restart between.
+            "boot": mark_of("/proc/sys/kernel/random/boot_id"),
+            "built": built(&ours)?,
+            "machine": mark_of("/etc/machine-id"),
             "clock_source": read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
             "command_line": read("/proc/cmdline"),
             "commit": commit,
@@ -111,12 +120,14 @@ impl Host {
     pub fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join("host.json");
         let known = described(folder);
-        let [before, now] = [&known, &self.described].map(|described| described.get("binaries").cloned());
-        if before.is_some() && before != now {
-            return Err(BedError::Usage(format!(
-                "{}: these rows are of other programs: {before:?}, and not of {now:?}",
-                path.display()
-            )));
+        for key in OF_A_FOLDER {
+            let [before, now] = [&known, &self.described].map(|described| described.get(key).cloned());
+            if before.is_some() && before != now {
+                return Err(BedError::Usage(format!(
+                    "{}: these rows are of other {key}: {before:?}, and not of {now:?}",
+                    path.display()
+                )));
+            }
         }
         let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
         fs::write(&path, format!("{text}\n")).map_err(file("write", &path))
@@ -140,6 +151,20 @@ fn commit(repository: &Path) -> String {
 
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// A few digits of the digest of what is in a file, which itself is nobody's business.
+fn mark_of(path: &str) -> String {
+    hex(read(path).as_bytes()).chars().take(12).collect()
+}
+
+/// The profile that a program was built with, by its folder, and the compiler, as the program says.
+fn built(program: &Path) -> Result<Value> {
+    let bytes = fs::read(program).map_err(file("read", program))?;
+    let compiler = bytes.windows(RUSTC.len()).position(|some| some == RUSTC).and_then(|at| bytes.get(at..));
+    let compiler = compiler.and_then(|rest| rest.split(|byte| *byte == 0).next()).unwrap_or_default();
+    let folder = program.parent().and_then(Path::file_name).unwrap_or_default();
+    Ok(json!({ "folder": folder.to_string_lossy(), "compiler": String::from_utf8_lossy(compiler) }))
 }
 
 fn first_lines(text: &str, count: usize) -> String {
@@ -197,8 +222,28 @@ mod tests {
         host("one").write(folder.path()).unwrap();
         host("one").write(folder.path()).unwrap();
         let problem = host("other").write(folder.path()).unwrap_err().to_string();
-        assert!(problem.contains("host.json: these rows are of other programs"), "{problem}");
+        assert!(problem.contains("host.json: these rows are of other binaries"), "{problem}");
         assert!(fs::read_to_string(folder.path().join("host.json")).unwrap().contains("one"));
+    }
+
+    #[test]
+    fn rows_of_one_folder_are_of_one_machine_with_the_same_packages() {
+        let folder = bed::Folder::new("machine").unwrap();
+        let host = |machine: &str, ssl: &str| Host {
+            name: "host".to_owned(),
+            described: json!({ "machine": machine, "packages": { "host": { "libssl3": ssl } } }),
+        };
+        host("one", "3.0.22").write(folder.path()).unwrap();
+        for (other, what) in [(host("two", "3.0.22"), "machine"), (host("one", "3.0.19"), "packages")] {
+            let problem = other.write(folder.path()).unwrap_err().to_string();
+            assert!(problem.contains(&format!("of other {what}")), "{problem}");
+        }
+    }
+
+    #[test]
+    fn a_program_says_which_compiler_has_built_it() {
+        let built = built(&std::env::current_exe().unwrap()).unwrap();
+        assert!(built["compiler"].as_str().unwrap().starts_with("rustc version "), "{built}");
     }
 
     #[test]
