@@ -23,6 +23,12 @@ pub type Numbers = BTreeMap<String, String>;
 
 const GIB: f64 = 1_073_741_824.0;
 const MIB: f64 = 1_048_576.0;
+/// Milliseconds of a job that has waited in the Director's queue for as long as it can be.
+const WHOLE_WAIT: f64 = 1990.0;
+/// Digits of a state of the harness.
+const SHORT: usize = 8;
+/// Of which columns ratios are compared over phases.
+const CONTRASTED: [&str; 2] = ["time", "cpu"];
 /// GiB below which nothing is told of a GiB.
 const LEAST_DATA: f64 = 0.001;
 
@@ -51,7 +57,7 @@ pub struct Column {
 }
 
 /// All of them. Less is better in each.
-pub const COLUMNS: [Column; 7] = [
+pub const COLUMNS: [Column; 9] = [
     Column { word: "job", title: "job", figure: |one| one.job.unwrap_or(f64::NAN), digits: 1, of: |_| true },
     Column {
         word: "run",
@@ -62,6 +68,14 @@ pub const COLUMNS: [Column; 7] = [
     },
     Column { word: "time", title: "connection", figure: |one| one.connection, digits: 1, of: |_| true },
     Column { word: "cpu", title: "processor time", figure: |one| one.fd, digits: 3, of: |_| true },
+    Column { word: "sd", title: "processor time of the Storage Daemon", figure: |one| one.sd, digits: 3, of: |_| true },
+    Column {
+        word: "all",
+        title: "processor time of all three daemons",
+        figure: |one| one.fd + one.sd + one.dir,
+        digits: 3,
+        of: |_| true,
+    },
     Column { word: "memory", title: "memory", figure: |one| one.rss / MIB, digits: 1, of: |_| true },
     Column {
         word: "volume",
@@ -94,6 +108,20 @@ pub fn data(sitting: &Sitting, phase: &Phase) -> Result<Data> {
         }
     }
     Ok(Data { host: sitting.name.clone(), samples })
+}
+
+/// # Errors
+/// The phases are not all of one program of each daemon.
+pub fn one_program(data: &[Data]) -> Result<()> {
+    for side in [Side::Stock, Side::Ours] {
+        let rows = data.iter().flat_map(|data| &data.samples).filter(|one| one.side == side);
+        let programs: BTreeSet<&str> = rows.filter_map(|one| one.program.as_deref()).collect();
+        if programs.len() > 1 {
+            let problem = format!("the phases' rows of {} are of several programs: {programs:?}", side.name());
+            return Err(BedError::Usage(problem));
+        }
+    }
+    Ok(())
 }
 
 /// The key of a cell: its three words with dots, without `default`.
@@ -194,7 +222,23 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
         let bad = data.samples.iter().filter(|one| !one.is_good()).count();
         put(&format!("{}.jobs", phase.name), known(jobs.to_string()));
         put(&format!("{}.jobs.bad", phase.name), known(bad.to_string()));
+        for side in [Side::Stock, Side::Ours] {
+            let fulls = data.samples.iter().filter(|one| one.side == side && one.cell.level == Level::Full);
+            let waits: Vec<f64> = fulls.filter_map(|one| one.queued).collect();
+            let long = waits.iter().filter(|wait| **wait >= WHOLE_WAIT).count();
+            let name = format!("{}.queue.{}", phase.name, side.name());
+            put(&format!("{name}.fulls"), known(waits.len().to_string()));
+            put(&format!("{name}.whole"), known(long.to_string()));
+            put(&format!("{name}.mean"), known(format!("{:.0}", mean(&waits))));
+        }
     }
+    sitting(plan, data, &mut put);
+    let mut short = 0;
+    for (phase, data) in plan.phase.iter().zip(data).filter(|(_, data)| !data.samples.is_empty()) {
+        let few = |cell: &Cell| (1..phase.replicas as usize).contains(&pairs(&data.samples, *cell).len());
+        short += phase.cells()?.iter().filter(|cell| few(cell)).count();
+    }
+    put("plan.short", short.to_string());
     for (phase, data) in plan.phase.iter().zip(data) {
         for cell in phase.cells()? {
             numbers.extend(of_cell(phase, cell, data));
@@ -203,7 +247,7 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
     for one in measured {
         let depth = if !plan.has_intervals(one.phase) {
             Depth::Medians
-        } else if matches!(one.column.word, "run" | "time") {
+        } else if matches!(one.column.word, "job" | "run" | "time") {
             Depth::Everything
         } else {
             Depth::Intervals
@@ -213,7 +257,70 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
     for family in measured.chunk_by(|left, right| std::ptr::eq(left.family, right.family)) {
         numbers.extend(of_family(plan, family));
     }
+    numbers.extend(contrasts(plan, measured));
     Ok(numbers)
+}
+
+/// When each phase was measured, counted in hours from the first row of all, and by which states of
+/// the harness.
+fn sitting(plan: &Plan, data: &[Data], put: &mut dyn FnMut(&str, String)) {
+    let began = |data: &Data| -> Vec<u64> { data.samples.iter().map(|one| one.around.began).collect() };
+    let first = data.iter().flat_map(began).min().unwrap_or_default();
+    let hours = |at: Option<u64>| at.map_or(UNKNOWN.to_owned(), |at| format!("{:.1}", float(at - first) / 3600.0));
+    let harness = |data: &Data| -> BTreeSet<String> {
+        data.samples.iter().filter_map(|one| Some(one.harness.as_ref()?.chars().take(SHORT).collect())).collect()
+    };
+    for (phase, data) in plan.phase.iter().zip(data) {
+        put(&format!("{}.from", phase.name), hours(began(data).into_iter().min()));
+        put(&format!("{}.to", phase.name), hours(began(data).into_iter().max()));
+        let states: Vec<String> = harness(data).into_iter().collect();
+        let text = if states.is_empty() { UNKNOWN.to_owned() } else { states.join(" ") };
+        put(&format!("{}.harness", phase.name), text);
+    }
+    put("sitting.hours", hours(data.iter().flat_map(began).max()));
+    let states: BTreeSet<String> = data.iter().flat_map(harness).collect();
+    put("sitting.harnesses", if states.is_empty() { UNKNOWN.to_owned() } else { states.len().to_string() });
+}
+
+/// The same cell as it is by default; none if it is that one.
+pub fn plain_of(cell: Cell) -> Option<Cell> {
+    (cell.variant != Variant::Default).then_some(Cell { variant: Variant::Default, ..cell })
+}
+
+/// What a ratio is of that of the same job as it is by default, which the first phase has; with an
+/// interval of draws of the pairs of both.
+fn contrasts(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
+    let mut numbers = Numbers::new();
+    let first = plan.phase.first().map(|phase| phase.name.as_str());
+    for one in measured.iter().filter(|one| CONTRASTED.contains(&one.column.word) && plan.has_intervals(one.phase)) {
+        let is_base = |other: &&Measured<'_>| {
+            Some(other.phase.name.as_str()) == first
+                && plain_of(one.cell) == Some(other.cell)
+                && other.column.word == one.column.word
+        };
+        let Some(base) = measured.iter().find(is_base) else { continue };
+        let name = format!("{}.{}.contrast", one.key(), one.column.word);
+        let (with, without) = (one.effect.pairs(), base.effect.pairs());
+        if with.is_empty() || without.is_empty() {
+            for key in ["", ".low", ".high"] {
+                numbers.insert(format!("{name}{key}"), UNKNOWN.to_owned());
+            }
+            continue;
+        }
+        let mut random = Draws::new(seed_of(plan.seed, &format!("{name}/contrast")));
+        let mut drawn = |pairs: &[(f64, f64)]| {
+            let drawn = (0..pairs.len()).filter_map(|_| pairs.get(random.below(pairs.len())).copied());
+            let (ours, stock): (Vec<f64>, Vec<f64>) = drawn.unzip();
+            quotient(median(&ours), median(&stock))
+        };
+        let ratios: Vec<f64> = (0..plan.draws).map(|_| quotient(drawn(&with), drawn(&without))).collect();
+        let ratios = sorted(&ratios);
+        let half = (1.0 - plan.confidence) / 2.0;
+        let value = quotient(one.effect.ratio.value, base.effect.ratio.value);
+        let ends = [("", value), (".low", between(&ratios, half)), (".high", between(&ratios, 1.0 - half))];
+        numbers.extend(ends.map(|(key, value)| (format!("{name}{key}"), format!("{value:.3}"))));
+    }
+    numbers
 }
 
 /// The numbers of a cell that are no columns.
@@ -227,6 +334,15 @@ fn of_cell(phase: &Phase, cell: Cell, data: &Data) -> Numbers {
         let bad = mine.filter(|one| !one.is_good()).count();
         numbers.insert(format!("{name}.bad.{}", side.name()), bad.to_string());
     }
+    // Of pairs in which one job failed: whose, and how likely that is by chance (McNemar, exact).
+    let failed = |side| -> BTreeSet<u32> {
+        let bad = data.samples.iter().filter(|one| one.cell == cell && one.side == side && !one.is_good());
+        bad.map(|one| one.replica).collect()
+    };
+    let (ours, stock) = (failed(Side::Ours), failed(Side::Stock));
+    let one_of: Vec<f64> =
+        ours.symmetric_difference(&stock).map(|one| if ours.contains(one) { 1.0 } else { -1.0 }).collect();
+    numbers.insert(format!("{name}.bad.sign"), probability(sign_test(&one_of)));
     let (ours, stock): (Vec<&Sample>, Vec<&Sample>) = pairs.iter().copied().unzip();
     for (word, side) in [("ours", ours), ("stock", stock)] {
         let some = |figure: Figure| median(&side.iter().map(|one| figure(one)).collect::<Vec<_>>());
@@ -483,49 +599,4 @@ fn deviation(values: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::paper::plan::tests::plan;
-    use crate::sample::tests::sample;
-
-    fn made(plan: &Plan) -> Vec<Data> {
-        let cell = plan.phase[0].family[0].cells().unwrap()[0];
-        let mut samples = Vec::new();
-        for replica in 1..=40 {
-            let more = f64::from(replica);
-            samples.push(Sample { cell, connection: 1000.0 + more, ..sample(Side::Stock, replica) });
-            samples.push(Sample { cell, connection: 300.0 + more, ..sample(Side::Ours, replica) });
-        }
-        samples.push(Sample { cell, outcome: 'E', connection: 1.0, ..sample(Side::Ours, 41) });
-        let data = Data { host: "here".to_owned(), samples };
-        [data].into_iter().chain(plan.phase.iter().skip(1).map(|_| Data::default())).collect()
-    }
-
-    fn all_of(plan: &Plan, data: &[Data]) -> Numbers {
-        numbers(plan, data, &measured(plan, data).unwrap()).unwrap()
-    }
-
-    #[test]
-    fn a_cell_has_all_its_numbers_and_bad_jobs_are_counted_but_no_times() {
-        let plan = plan();
-        let numbers = all_of(&plan, &made(&plan));
-        let cell = key(&plan.phase[0], plan.phase[0].family[0].cells().unwrap()[0]);
-        let get = |name: &str| numbers[&format!("{cell}.{name}")].as_str();
-        assert_eq!((get("n"), get("time.stock.median"), get("time.ours.median")), ("40", "1020.5", "320.5"));
-        assert_eq!((get("time.ratio"), get("time.delta")), ("0.314", "-1.000"));
-        assert!(get("time.p90.ratio.high").parse::<f64>().unwrap() < 1.0);
-        assert_eq!(get("time.sign"), "1.8e-12");
-        assert_eq!((numbers["nine.jobs"].as_str(), numbers["nine.jobs.bad"].as_str()), ("81", "1"));
-        assert_eq!((get("bad.ours"), get("bad.stock")), ("1", "0"));
-        assert_eq!(numbers["nine.backups.time.geometric"], UNKNOWN);
-    }
-
-    #[test]
-    fn without_data_every_number_says_so_and_none_is_missing() {
-        let plan = plan();
-        let nothing: Vec<_> = plan.phase.iter().map(|_| Data::default()).collect();
-        let (without, with) = (all_of(&plan, &nothing), all_of(&plan, &made(&plan)));
-        assert!(without.keys().eq(with.keys()));
-        assert!(without.values().any(|text| text == UNKNOWN) && !without.values().any(|text| text.contains("NaN")));
-    }
-}
+mod tests;

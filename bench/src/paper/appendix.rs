@@ -8,12 +8,13 @@ use crate::paper::plan::{Phase, Plan};
 const HEAD: &str = "---\ntitle: \"Appendix: tables and figures\"\n---\n\n\
                     Made from the raw rows; `paper.md` says what is compared and how.\n";
 /// What a table has behind its family's name, and what it is.
-const TABLES: [(&str, &str); 9] = [
+const TABLES: [(&str, &str); 10] = [
     ("-brief", "Times by each clock"),
     ("-tests", "Shifts of pairs, and how likely they are by chance"),
     ("-spread", "How times spread"),
     ("-cost", "Processor time, memory, throughput"),
     ("-first", "When the first file is there"),
+    ("-contrast", "Beside the same job by default"),
     ("-floor", "Above a client that reads and writes no file"),
     ("-above", "What each part costs"),
     ("-packed", "What compression leaves, and what it takes"),
@@ -39,7 +40,7 @@ const OF_THE_FIRST: [&str; 4] = ["medians", "samples", "throughput", "ecdf"];
 const RIVALS: [(&str, &str); 6] = [
     ("rivals-wall", "Seconds of each step"),
     ("rivals-cpu", "Processor seconds of each step"),
-    ("rivals-memory", "MiB of the largest process"),
+    ("rivals-memory", "MiB: the peaks of Bacula's three daemons together, of others that of the largest process"),
     ("rivals-stored", "MiB that are stored after each step"),
     ("rivals-readonly", "Whether a tree is saved that is mounted read-only"),
     ("rivals-published", "Seconds that others have published, of a set of the same kind"),
@@ -102,6 +103,10 @@ pub fn text(plan: &Plan, numbers: &Numbers, tables: &[(String, String)], figures
         let _ = write!(text, "\nPlanned, and not measured in this sitting:\n\n- {}\n", missing.join("\n- "));
     }
     let general = [
+        ("When each phase was measured, and by what", "phases"),
+        ("The same jobs in several phases", "drift"),
+        ("Cells with fewer pairs than planned", "short"),
+        ("Waits in the Director's queue", "queue"),
         ("Every cell in which ours takes more", "lost-cells"),
         ("What times vary with", "variation"),
         ("A model of a Full's time", "model"),
@@ -138,6 +143,6 @@ mod tests {
             ),
             "{text}"
         );
-        assert_eq!(text.matches("\n## ").count(), plan().phase.len() + 3);
+        assert_eq!(text.matches("\n## ").count(), plan().phase.len() + 7);
     }
 }

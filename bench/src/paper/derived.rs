@@ -35,18 +35,19 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     Ok(numbers)
 }
 
-/// How long a job of each profile takes without its wait in the queue, how many fit in an hour one
-/// after the other, and how many minutes all of a week take; from the printed medians.
+/// How long a job of each profile takes, its wait in the queue with it, how many fit in an hour one
+/// after the other, and how many minutes all of a week take; from the printed means, since it is
+/// these that add up.
 pub fn profiles(profiles: &[Profile], numbers: &Numbers) -> Numbers {
     let mut found = Numbers::new();
     for Profile { name, key, jobs, clients, .. } in profiles {
         for side in SIDES.map(Side::name) {
-            let median = numbers.get(&format!("{key}.run.{side}.median")).and_then(|text| text.parse::<f64>().ok());
+            let mean = numbers.get(&format!("{key}.job.{side}.mean")).and_then(|text| text.parse::<f64>().ok());
             let all = f64::from(*jobs) * f64::from(*clients);
             let words = [
-                ("seconds", median.map(|median| format!("{:.2}", median / 1000.0))),
-                ("hour", median.map(|median| format!("{:.0}", 3_600_000.0 / median))),
-                ("minutes", median.map(|median| format!("{:.0}", median * all / 60_000.0))),
+                ("seconds", mean.map(|mean| format!("{:.2}", mean / 1000.0))),
+                ("hour", mean.map(|mean| format!("{:.0}", 3_600_000.0 / mean))),
+                ("minutes", mean.map(|mean| format!("{:.1}", mean * all / 60_000.0))),
             ];
             for (word, text) in words {
                 found.insert(format!("profile.{name}.{word}.{side}"), text.unwrap_or(UNKNOWN.to_owned()));
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_takes_its_median_times_its_jobs() {
+    fn a_profile_takes_its_mean_times_its_jobs() {
         let profile = Profile {
             name: "hourly".to_owned(),
             title: String::new(),
@@ -199,11 +200,11 @@ mod tests {
             jobs: 168,
             clients: 100,
         };
-        let numbers = Numbers::from([("nine.mixed1.incr.run.ours.median".to_owned(), "200.0".to_owned())]);
+        let numbers = Numbers::from([("nine.mixed1.incr.job.ours.mean".to_owned(), "200.0".to_owned())]);
         let found = profiles(&[profile], &numbers);
         assert_eq!(
             (found["profile.hourly.minutes.ours"].as_str(), found["profile.hourly.hour.ours"].as_str()),
-            ("56", "18000")
+            ("56.0", "18000")
         );
         assert_eq!(found["profile.hourly.minutes.stock"], UNKNOWN);
     }

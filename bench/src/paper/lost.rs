@@ -5,15 +5,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::paper::analysis::{COLUMNS, Measured, Numbers, TOO_FEW, UNKNOWN};
-use crate::paper::plan::Tail;
-use crate::statistics::median;
+use crate::paper::plan::{Plan, Tail};
+use crate::statistics::{median, quotient};
 
-/// Behind the columns: the 90th percentile of the connection's clock.
-const TAIL: (&str, &str) = ("p90", "90th percentile of the connection");
+/// What else is counted of jobs, by words of keys.
+const COUNTS: [(&str, &str); 3] =
+    [("calls", "system calls"), ("switches", "context switches"), ("faults", "page faults")];
+/// What transactions beside a backup wait.
+const WAITS: [(&str, &str); 3] =
+    [("p50", "transactions: median"), ("p90", "transactions: P90"), ("p99", "transactions: P99")];
 
 /// The words of all columns, with what they are.
 fn columns() -> impl Iterator<Item = (&'static str, &'static str)> {
-    COLUMNS.iter().map(|column| (column.word, column.title)).chain([TAIL])
+    COLUMNS.iter().map(|column| (column.word, column.title))
 }
 
 /// A cell in which ours takes so much of what the stock daemon takes.
@@ -31,9 +35,6 @@ fn ratios<'a, 'b>(measured: &'b [Measured<'a>]) -> BTreeMap<&'static str, Vec<Ra
         let (effect, word) = (&of.effect, of.column.word);
         let interval = effect.has_interval.then_some((effect.ratio.low, effect.ratio.high));
         found.entry(word).or_default().push(Ratio { of, value: effect.ratio.value, interval });
-        if word == "time" && effect.tail.is_some() {
-            found.entry(TAIL.0).or_default().push(Ratio { of, value: effect.tail_ratio, interval: effect.tail });
-        }
     }
     found
 }
@@ -51,13 +52,16 @@ pub fn numbers(measured: &[Measured<'_>]) -> Numbers {
         // The first of several.
         let worst = lost.iter().copied().reduce(|worst, one| if one.value > worst.value { one } else { worst });
         let known = |text: String| if cells.is_empty() { UNKNOWN.to_owned() } else { text };
+        // Rounded to less, a volume would be as large as the other.
+        let digits = if word == "volume" { 4 } else { 2 };
         let or_none = |text: String| known(if lost.is_empty() { TOO_FEW.to_owned() } else { text });
         let mut put = |key: &str, text: String| drop(numbers.insert(format!("lost.{word}.{key}"), text));
         put("of", known(cells.len().to_string()));
         put("cells", known(lost.len().to_string()));
+        put("able", known(cells.iter().filter(|one| one.interval.is_some()).count().to_string()));
         put("clear", known(clear.to_string()));
-        put("middle", or_none(format!("{middle:.2}")));
-        put("most", or_none(worst.map_or_else(String::new, |one| format!("{:.2}", one.value))));
+        put("middle", or_none(format!("{middle:.digits$}")));
+        put("most", or_none(worst.map_or_else(String::new, |one| format!("{:.digits$}", one.value))));
         put("most.cell", or_none(worst.map_or_else(String::new, |one| name(one.of))));
     }
     numbers
@@ -68,21 +72,51 @@ fn name(of: &Measured<'_>) -> String {
     format!("{}: {}", of.phase.name, of.cell.to_string().replace(" default", ""))
 }
 
-/// The table of all columns of which there are any.
-pub fn table(numbers: &Numbers) -> String {
+/// The table of all columns of which there are any, of what is counted of jobs, and of transactions
+/// beside them.
+pub fn table(plan: &Plan, numbers: &Numbers) -> String {
     let mut text = String::from(
-        "| what | cells | ours takes more in | beyond chance in | median of these | most | where |\n\
-         | --- | --: | --: | --: | --: | --: | --- |\n",
+        "| what | cells | ours takes more in | cells that can show it | beyond chance in | median of these | most \
+         | where |\n| --- | --: | --: | --: | --: | --: | --: | --- |\n",
     );
     for (word, title) in columns() {
         let get = |key: &str| numbers.get(&format!("lost.{word}.{key}")).map_or(UNKNOWN, String::as_str);
         if get("of") == UNKNOWN {
             continue;
         }
-        let values = ["of", "cells", "clear", "middle", "most", "most.cell"].map(get);
+        let values = ["of", "cells", "able", "clear", "middle", "most", "most.cell"].map(get);
         let _ = writeln!(text, "| {title} | {} |", values.join(" | "));
     }
+    let printed = |key: &str| numbers.get(key).and_then(|text| text.parse::<f64>().ok());
+    for (word, title) in COUNTS {
+        let of = |cell: &String| {
+            let cell = cell.replace(" default", "");
+            Some((printed(&format!("calls.{}.{word}.ratio", cell.replace(' ', ".")))?, format!("calls: {cell}")))
+        };
+        few(&mut text, title, &plan.calls.cells.iter().filter_map(of).collect::<Vec<_>>());
+    }
+    for (word, title) in WAITS {
+        let of = |tail: &Tail| {
+            let [ours, stock] = ["ours", "stock"].map(|side| printed(&format!("{}.{side}.{word}", tail.name)));
+            Some((quotient(ours?, stock?), tail.title.clone()))
+        };
+        few(&mut text, title, &plan.tail.iter().filter_map(of).collect::<Vec<_>>());
+    }
     text
+}
+
+/// A line of ratios that have no intervals.
+fn few(text: &mut String, title: &str, ratios: &[(f64, String)]) {
+    let lost: Vec<_> = ratios.iter().filter(|(ratio, _)| *ratio > 1.0).collect();
+    let Some((most, place)) = lost.iter().copied().reduce(|most, one| if one.0 > most.0 { one } else { most }) else {
+        if !ratios.is_empty() {
+            let _ = writeln!(text, "| {title} | {} | 0 | 0 | 0 | {TOO_FEW} | {TOO_FEW} | {TOO_FEW} |", ratios.len());
+        }
+        return;
+    };
+    let middle = median(&lost.iter().map(|(ratio, _)| *ratio).collect::<Vec<_>>());
+    let (all, some) = (ratios.len(), lost.len());
+    let _ = writeln!(text, "| {title} | {all} | {some} | 0 | 0 | {middle:.2} | {most:.2} | {place} |");
 }
 
 /// Every cell in which ours takes more of something: the ratios above one, with intervals where
@@ -156,9 +190,25 @@ mod tests {
         assert_eq!((get("memory.of"), get("memory.cells"), get("memory.clear")), ("1", "1", "1"));
         assert_eq!((get("memory.most"), get("memory.most.cell")), ("2.00", "nine: manyfiles1 full"));
         assert_eq!((get("time.of"), get("time.cells"), get("time.most")), ("1", "0", TOO_FEW));
-        let (table, cells) = (table(&numbers), cells(&measured));
-        assert!(table.contains("| memory | 1 | 1 | 1 | 2.00 | 2.00 | nine: manyfiles1 full |"), "{table}");
+        let (table, cells) = (table(&plan, &numbers), cells(&measured));
+        assert!(table.contains("| memory | 1 | 1 | 1 | 1 | 2.00 | 2.00 | nine: manyfiles1 full |"), "{table}");
         assert!(cells.contains("2.00 [2.00, 2.00]") && cells.lines().count() == 3, "{cells}");
+    }
+
+    #[test]
+    fn calls_and_transactions_are_lost_like_everything_else() {
+        let plan = plan();
+        let tail = plan.tail[0].name.clone();
+        let printed = [
+            ("calls.media1.full.switches.ratio".to_owned(), "23.00"),
+            ("calls.mixed1.full.switches.ratio".to_owned(), "0.50"),
+            (format!("{tail}.ours.p99"), "6.00"),
+            (format!("{tail}.stock.p99"), "4.00"),
+        ];
+        let table = table(&plan, &printed.map(|(key, text)| (key, text.to_owned())).into());
+        let line = "| context switches | 2 | 1 | 0 | 0 | 23.00 | 23.00 | calls: media1 full |";
+        assert!(table.contains(line), "{table}");
+        assert!(table.contains("| transactions: P99 | 1 | 1 | 0 | 0 | 1.50 | 1.50 |"), "{table}");
     }
 
     #[test]

@@ -18,6 +18,8 @@ const WORDS: [(&str, f64, usize); PARTS] =
     [("constant", 1.0, 1), ("file", 1000.0, 1), ("mebibyte", 1.0, 2), ("round-trips", 1.0, 1)];
 const SIDES: [Side; 2] = [Side::Stock, Side::Ours];
 const MIB: f64 = 1_048_576.0;
+/// The phase whose cells have a line between.
+const LINES: &str = "far: ";
 
 /// A cell's median time, in milliseconds, and how much there is of each part.
 struct Point {
@@ -93,7 +95,7 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
             numbers.insert(format!("{name}.{word}"), text);
         }
         for (word, names, points) in [("fitted", fitted, by), ("judged", judged, other)] {
-            let mut most = None;
+            let (mut most, mut near) = (None, None);
             for (at, cell) in names.iter().enumerate() {
                 let point = points.as_ref().and_then(|points| points.get(at));
                 let found = parts.zip(point).map(|(parts, point)| {
@@ -103,6 +105,9 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
                 let key = format!("{name}.{}", cell.replace(": ", ".").replace(' ', "."));
                 let texts = found.map_or([UNKNOWN; 3].map(str::to_owned), |(time, predicted, off)| {
                     most = Some(off.abs().max(most.unwrap_or_default()));
+                    if !cell.starts_with(LINES) {
+                        near = Some(off.abs().max(near.unwrap_or_default()));
+                    }
                     [format!("{time:.0}"), format!("{predicted:.0}"), format!("{off:+.0}")]
                 });
                 for (word, text) in ["measured", "predicted", "off"].into_iter().zip(texts) {
@@ -111,6 +116,8 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
             }
             let text = most.map_or(UNKNOWN.to_owned(), |most| format!("{most:.0}"));
             numbers.insert(format!("{name}.{word}.most"), text);
+            let text = near.map_or(UNKNOWN.to_owned(), |near: f64| format!("{near:.0}"));
+            numbers.insert(format!("{name}.{word}.near.most"), text);
         }
     }
     Ok(numbers)

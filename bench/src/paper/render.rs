@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bed::{BedError, Result};
 
-use crate::paper::analysis::{Numbers, UNKNOWN, data, measured, numbers};
+use crate::paper::analysis::{Numbers, UNKNOWN, data, measured, numbers, one_program};
 use crate::paper::appendix;
 use crate::paper::calls;
 use crate::paper::counts;
@@ -93,6 +93,7 @@ fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> 
     let passed = gates::numbers(sitting, &plan.gate)?;
     let counted = counts::numbers(sitting, &plan.count)?;
     let rows = plan.phase.iter().map(|phase| data(sitting, phase)).collect::<Result<Vec<_>>>()?;
+    one_program(&rows)?;
     let measured = measured(plan, &rows)?;
     let mut numbers = numbers(plan, &rows, &measured)?;
     numbers.extend(lost::numbers(&measured));
@@ -106,16 +107,16 @@ fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> 
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { sitting.name.clone() });
     let weeks = derived::profiles(&plan.profile, &numbers);
     numbers.extend(weeks);
+    numbers.extend(transactions.clone());
     let mut tables = tables(plan, &numbers)?;
     tables.extend(of_rivals(&systems, &adapters, &numbers));
     tables.push(("rivals-published".to_owned(), published::table(paper)?));
     tables.push(("tail".to_owned(), tail::table(&plan.tail, &transactions)));
     tables.push(("lost-tails".to_owned(), lost::tails(&plan.tail, &transactions)));
-    tables.push(("lost".to_owned(), lost::table(&numbers)));
+    tables.push(("lost".to_owned(), lost::table(plan, &numbers)));
     tables.push(("lost-cells".to_owned(), lost::cells(&measured)));
     tables.push((CALLS.to_owned(), calls::table(&plan.calls, &numbers)));
     tables.push(("model".to_owned(), model::table(plan, &numbers)));
-    numbers.extend(transactions);
     tables.push(("faults".to_owned(), faults::table(&found)));
     numbers.extend(found);
     tables.push(("gates".to_owned(), gates::table(&plan.gate, &passed)));

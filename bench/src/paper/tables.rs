@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use bed::{BedError, Result};
 
-use crate::cell::{Cell, Level};
-use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key};
+use crate::cell::{Cell, Level, Variant};
+use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key, plain_of};
 use crate::paper::derived::{codec, fulls};
 use crate::paper::plan::{Family, Gain, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
@@ -24,6 +24,10 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
                 tables.push((format!("{name}-spread"), spread(phase, &cells, numbers)));
             }
             tables.push((format!("{name}-cost"), cost(phase, &cells, numbers)));
+            let changed: Vec<Cell> = cells.iter().copied().filter(|cell| is_contrasted(plan, phase, *cell)).collect();
+            if !changed.is_empty() {
+                tables.push((format!("{name}-contrast"), contrast(phase, &changed, numbers)));
+            }
             if cells.iter().any(|cell| cell.level.is_restore()) {
                 let restores: Vec<Cell> = cells.iter().copied().filter(|cell| cell.level.is_restore()).collect();
                 tables.push((format!("{name}-first"), first(phase, &restores, numbers)));
@@ -41,6 +45,10 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
         }
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
+    tables.push(("clocks".to_owned(), clocks(plan, numbers)));
+    tables.push(("queue".to_owned(), queue(plan, numbers)));
+    tables.push(("drift".to_owned(), drift(plan, numbers)?));
+    tables.push(("short".to_owned(), short(plan, numbers)?));
     tables.push(("profiles".to_owned(), profiles(plan, numbers)));
     tables.push(("variation".to_owned(), variation(plan, numbers)));
     tables.push(("gain".to_owned(), gain(&plan.gain, numbers)?));
@@ -79,6 +87,110 @@ fn gain(lines: &[Gain], numbers: &Numbers) -> Result<String> {
     Ok(text)
 }
 
+/// Geometric means of the first phase's families by each clock, and of the same cells where all
+/// daemons acknowledge at once.
+fn clocks(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text =
+        head(&["what", "cells", "job", "below one", "job without queue", "below one", "connection", "below one"]);
+    let first = plan.phase.iter().take(1).chain(plan.phase.iter().filter(|phase| phase.acknowledged));
+    for (phase, family) in first.flat_map(|phase| phase.family.iter().map(move |family| (phase, family))) {
+        let name = format!("{}.{}", phase.name, family.name);
+        let of = |word: &str| {
+            let mean = with_interval(numbers, &format!("{name}.{word}.geometric"));
+            format!("{mean} | {}", get(numbers, &format!("{name}.{word}.below")))
+        };
+        let values = ["job", "run", "time"].map(of).join(" | ");
+        let _ = writeln!(text, "| {} | {} | {values} |", family.title, get(numbers, &format!("{name}.job.cells")));
+    }
+    text
+}
+
+/// How many Fulls have waited in the Director's queue for as long as a job can.
+fn queue(plan: &Plan, numbers: &Numbers) -> String {
+    let mut text = head(&["phase", "Fulls: stock", "whole wait", "mean, ms", "Fulls: ours", "whole wait", "mean, ms"]);
+    for phase in plan.phase.iter().filter(|phase| plan.has_intervals(phase)) {
+        let of = |side: &str| {
+            let name = format!("{}.queue.{side}", phase.name);
+            ["fulls", "whole", "mean"].map(|word| get(numbers, &format!("{name}.{word}"))).join(" | ")
+        };
+        let _ = writeln!(text, "| {} | {} | {} |", phase.title, of("stock"), of("ours"));
+    }
+    text
+}
+
+/// Cells as they are by default that several phases have measured, which shows how much the same
+/// job differs between them.
+fn drift(plan: &Plan, numbers: &Numbers) -> Result<String> {
+    let mut text = head(&[
+        "cell and phase",
+        "hours from the first row",
+        "pairs",
+        "connection: stock, ms",
+        "ours, ms",
+        "ratio",
+        "CPU: stock, s",
+        "ours, s",
+        "ratio",
+    ]);
+    let mut all: Vec<(Cell, &Phase)> = Vec::new();
+    for phase in plan.phase.iter().filter(|phase| !phase.memory && !phase.acknowledged) {
+        let cells = phase.cells()?.into_iter().filter(|cell| cell.variant == Variant::Default);
+        let measured = cells.filter(|cell| get(numbers, &format!("{}.time.ratio", key(phase, *cell))) != UNKNOWN);
+        all.extend(measured.map(|cell| (cell, phase)));
+    }
+    for (at, (cell, _)) in all.iter().enumerate() {
+        let is_first = all.iter().position(|(other, _)| other == cell) == Some(at);
+        let same: Vec<_> = all.iter().filter(|(other, _)| is_first && other == cell).collect();
+        for (_, phase) in same.iter().filter(|_| same.len() > 1) {
+            let name = key(phase, *cell);
+            let words = [
+                "time.stock.median",
+                "time.ours.median",
+                "time.ratio",
+                "cpu.stock.median",
+                "cpu.ours.median",
+                "cpu.ratio",
+            ];
+            let values = words.map(|word| get(numbers, &format!("{name}.{word}"))).join(" | ");
+            let (cell, from) =
+                (cell.to_string().replace(" default", ""), get(numbers, &format!("{}.from", phase.name)));
+            let pairs = get(numbers, &format!("{name}.n"));
+            let _ = writeln!(text, "| {cell}: {} | {from} | {pairs} | {values} |", phase.name);
+        }
+    }
+    Ok(text)
+}
+
+/// Cells with fewer pairs than were planned.
+fn short(plan: &Plan, numbers: &Numbers) -> Result<String> {
+    let mut text = head(&["cell", "pairs planned", "pairs", "jobs that failed: stock", "ours"]);
+    for phase in &plan.phase {
+        for cell in phase.cells()? {
+            let name = key(phase, cell);
+            let of = |word: &str| get(numbers, &format!("{name}.{word}"));
+            if of("n").parse::<u32>().is_ok_and(|pairs| (1..phase.replicas).contains(&pairs)) {
+                let shown = cell.to_string().replace(" default", "");
+                let values = ["n", "bad.stock", "bad.ours"].map(of).join(" | ");
+                let _ = writeln!(text, "| {}: {shown} | {} | {values} |", phase.name, phase.replicas);
+            }
+        }
+    }
+    Ok(text)
+}
+
+/// Whether a cell's ratio is told beside that of the same job in the first phase.
+fn is_contrasted(plan: &Plan, phase: &Phase, cell: Cell) -> bool {
+    let Some(base) = plain_of(cell) else { return false };
+    let is_there = |first: &Phase| first.cells().is_ok_and(|cells| cells.contains(&base));
+    plan.has_intervals(phase) && plan.phase.first().is_some_and(is_there)
+}
+
+/// What a ratio is of that of the same job in the first phase.
+fn contrast(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    let titles = ["cell", "connection: ratio", "of that by default", "CPU: ratio", "of that by default"];
+    rows(&titles, phase, cells, numbers, &["time.ratio", "time.contrast*", "cpu.ratio", "cpu.contrast*"])
+}
+
 /// What gains mean for a week.
 fn profiles(plan: &Plan, numbers: &Numbers) -> String {
     let mut text = head(&[
@@ -86,7 +198,7 @@ fn profiles(plan: &Plan, numbers: &Numbers) -> String {
         "jobs a week of each client",
         "stock, s a job",
         "ours, s a job",
-        "α, the ratio",
+        "α, the ratio of medians",
         "stock: clients' jobs an hour",
         "ours",
         "stock: minutes a week",
@@ -94,7 +206,7 @@ fn profiles(plan: &Plan, numbers: &Numbers) -> String {
     ]);
     for Profile { name, title, key, jobs, clients } in &plan.profile {
         let of = |word: &str| ["stock", "ours"].map(|side| get(numbers, &format!("profile.{name}.{word}.{side}")));
-        let ratio = with_interval(numbers, &format!("{key}.run.ratio"));
+        let ratio = with_interval(numbers, &format!("{key}.job.ratio"));
         let [seconds, hour, minutes] = ["seconds", "hour", "minutes"].map(|word| of(word).join(" | "));
         let _ = writeln!(text, "| {title}, {clients} clients | {jobs} | {seconds} | {ratio} | {hour} | {minutes} |");
     }
@@ -197,6 +309,13 @@ fn rows(titles: &[&str], phase: &Phase, cells: &[Cell], numbers: &Numbers, colum
 
 /// All clocks, processor time and memory in one row.
 fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
+    // Where more jobs have failed than pairs are left, both daemons' luck has chosen these pairs.
+    let count = |cell: Cell, word: &str| get(numbers, &format!("{}.{word}", key(phase, cell))).parse::<u32>();
+    let is_chosen = |cell: &Cell| {
+        let [bad, more, left] = ["bad.stock", "bad.ours", "n"].map(|word| count(*cell, word).unwrap_or_default());
+        bad + more > left
+    };
+    let cells: Vec<Cell> = cells.iter().copied().filter(|cell| !is_chosen(cell)).collect();
     let titles = [
         "cell",
         "pairs",
@@ -222,7 +341,7 @@ fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "cpu.ratio",
         "memory.ratio",
     ];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(&titles, phase, &cells, numbers, &columns)
 }
 
 /// How much of what the Director and the Storage Daemon leave is used.
@@ -290,6 +409,8 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "stock: CPU, s",
         "ours: CPU, s",
         "ratio",
+        "the Storage Daemon's: ratio",
+        "all three daemons': ratio",
         "stock: MiB",
         "ours: MiB",
         "stock: MiB/s",
@@ -301,6 +422,8 @@ fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         "cpu.stock.median",
         "cpu.ours.median",
         "cpu.ratio*",
+        "sd.ratio*",
+        "all.ratio*",
         "memory.stock.median",
         "memory.ours.median",
         "rate.stock",
@@ -443,7 +566,16 @@ fn limits(plan: &Plan, numbers: &Numbers) -> String {
 
 /// What was measured where.
 fn phases(plan: &Plan, numbers: &Numbers) -> String {
-    let mut text = head(&["phase", "replicas planned", "jobs", "of them not good", "load", "host and commit"]);
+    let mut text = head(&[
+        "phase",
+        "replicas planned",
+        "jobs",
+        "of them not good",
+        "load",
+        "hours from the first row",
+        "harness",
+        "host and commit",
+    ]);
     for phase in &plan.phase {
         let of = |key: &str| get(numbers, &format!("{}.{key}", phase.name)).to_owned();
         let load = if of("load.least") == UNKNOWN {
@@ -451,15 +583,10 @@ fn phases(plan: &Plan, numbers: &Numbers) -> String {
         } else {
             format!("{} to {}", of("load.least"), of("load.most"))
         };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {} | {load} | {} |",
-            phase.title,
-            of("replicas"),
-            of("jobs"),
-            of("jobs.bad"),
-            of("host")
-        );
+        let hours = if of("from") == UNKNOWN { UNKNOWN.to_owned() } else { format!("{} to {}", of("from"), of("to")) };
+        let [planned, jobs, bad, harness, host] = ["replicas", "jobs", "jobs.bad", "harness", "host"].map(of);
+        let title = &phase.title;
+        let _ = writeln!(text, "| {title} | {planned} | {jobs} | {bad} | {load} | {hours} | {harness} | {host} |");
     }
     text
 }
@@ -467,6 +594,33 @@ fn phases(plan: &Plan, numbers: &Numbers) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_that_several_phases_have_stands_beside_itself() {
+        let plan = crate::paper::plan::tests::plan();
+        let number = |phase: &str, word: &str| (format!("{phase}.manyfiles1.full.{word}"), "0.470".to_owned());
+        let mut numbers: Numbers = [number("nine", "time.ratio")].into();
+        assert_eq!(drift(&plan, &numbers).unwrap().lines().count(), 2);
+        numbers.extend([number("compression", "time.ratio"), number("acknowledged", "time.ratio")]);
+        let text = drift(&plan, &numbers).unwrap();
+        assert!(
+            text.contains("| manyfiles1 full: nine |") && text.contains("| manyfiles1 full: compression |"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 4);
+    }
+
+    #[test]
+    fn cells_with_too_few_pairs_are_named_and_those_that_failures_chose_have_no_times() {
+        let plan = crate::paper::plan::tests::plan();
+        let phase = plan.phase.iter().find(|phase| phase.name == "sources").unwrap();
+        let number = |word: &str, text: &str| (format!("sources.mixed1.restore.changing-fsx.{word}"), text.to_owned());
+        let numbers: Numbers = [number("n", "17"), number("bad.stock", "20"), number("bad.ours", "5")].into();
+        let short = short(&plan, &numbers).unwrap();
+        assert!(short.contains("| sources: mixed1 restore changing-fsx | 40 | 17 | 20 | 5 |"), "{short}");
+        let brief = brief(phase, &phase.cells().unwrap(), &numbers);
+        assert!(brief.contains("mixed1 full changing-fsx") && !brief.contains("restore"), "{brief}");
+    }
 
     #[test]
     fn a_gain_has_seconds_and_ratios() {

@@ -30,6 +30,9 @@ const TIMES_HEAD: &str = "daemon,up_to_ms,transactions";
 const FIGURES: [(&str, usize, usize); 6] =
     [("job", 4, 2), ("transactions", 5, 0), ("slow", 6, 0), ("p50", 7, 3), ("p90", 8, 2), ("p99", 9, 2)];
 
+/// Of these the sum of all replicas, of the others the median.
+const SUMS: [&str; 2] = ["transactions", "slow"];
+
 /// What, where and how often.
 #[derive(Debug, Clone)]
 pub struct Wanted<'a> {
@@ -161,11 +164,18 @@ pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTree
         for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
             let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
             numbers.insert(format!("{tail}.{name}.n"), rows.len().to_string());
+            let known = |text: String| if rows.is_empty() { unknown.to_owned() } else { text };
             for (word, column, digits) in FIGURES {
                 let values: Vec<f64> = rows.iter().filter_map(|row| row.get(column)?.parse().ok()).collect();
-                let text = if rows.is_empty() { unknown.to_owned() } else { format!("{:.digits$}", median(&values)) };
-                numbers.insert(format!("{tail}.{name}.{word}"), text);
+                let value = if SUMS.contains(&word) { values.iter().sum() } else { median(&values) };
+                numbers.insert(format!("{tail}.{name}.{word}"), known(format!("{value:.digits$}")));
             }
+            let all = slower(&sitting.folder(tail), name)?;
+            let bound = |part: f64| all.iter().rfind(|(_, left)| *left > 1.0 - part).map(|(bound, _)| *bound);
+            // The class behind the last one that more than that part took longer than.
+            let p99 = bound(0.99).and_then(|last| bounds().find(|bound| *bound > last));
+            let text = p99.map_or(unknown.to_owned(), |p99| format!("{p99:.1}"));
+            numbers.insert(format!("{tail}.{name}.all.p99"), known(text));
         }
     }
     Ok(numbers)
@@ -174,13 +184,13 @@ pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTree
 /// The table.
 pub fn table(tails: &[Tail], numbers: &BTreeMap<String, String>) -> String {
     let mut text = String::from(
-        "| what | daemon | jobs | job, s | transactions | slow | median, ms | P90, ms | P99, ms |\n\
-         | --- | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+        "| what | daemon | jobs | job, s | transactions of all | slow of all | median, ms | P90, ms | P99, ms \
+         | P99 of all, ms, at most |\n| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for Tail { name: tail, title, .. } in tails {
         for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
             let get = |word: &str| numbers.get(&format!("{tail}.{name}.{word}")).cloned().unwrap_or_default();
-            let columns = ["n", "job", "transactions", "slow", "p50", "p90", "p99"].map(get);
+            let columns = ["n", "job", "transactions", "slow", "p50", "p90", "p99", "all.p99"].map(get);
             let _ = writeln!(text, "| {title} | {name} | {} |", columns.join(" | "));
         }
     }
@@ -206,7 +216,7 @@ mod tests {
         }
         let numbers = numbers();
         assert_eq!((numbers["tail.ours.p99"].as_str(), numbers["tail.stock.n"].as_str()), ("20.00", "2"));
-        assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 100 | 2 | 1.000 | 2.00 | 20.00 |"));
+        assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 200 | 4 | 1.000 | 2.00 | 20.00 | 1.0 |"));
     }
 
     #[test]

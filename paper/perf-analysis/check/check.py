@@ -33,6 +33,8 @@ COLUMNS = [
     ("run", "job without its wait in the queue", "run_ms", 1.0, 1, "all"),
     ("time", "connection", "connection_ms", 1.0, 1, "all"),
     ("cpu", "processor time", "fd_cpu_s", 1.0, 3, "all"),
+    ("sd", "processor time of the Storage Daemon", "sd_cpu_s", 1.0, 3, "all"),
+    ("all", "processor time of all three daemons", "all_cpu_s", 1.0, 3, "all"),
     ("memory", "memory", "peak_rss_bytes", MIB, 1, "all"),
     ("volume", "bytes on the volume", "bytes", MIB, 2, "backup"),
     ("first", "first file", "first_file_ms", 1.0, 1, "restore"),
@@ -244,6 +246,8 @@ def read(sitting, phase):
         # What the job takes less its wait in the Director's queue.
         if row.get("job_ms") and row.get("queued_ms"):
             row["run_ms"] = repr(float(row["job_ms"]) - float(row["queued_ms"]))
+        if row.get("dir_cpu_s"):
+            row["all_cpu_s"] = repr(float(row["fd_cpu_s"]) + float(row["sd_cpu_s"]) + float(row["dir_cpu_s"]))
     return rows
 
 
@@ -332,9 +336,11 @@ def cell_numbers(phase, cell, rows, numbers):
     name = key_of(phase, cell)
     is_restore = cell.split(" ")[1].startswith("restore")
     numbers[f"{name}.n"] = str(len(pairs))
+    failed = {}
     for side, word in enumerate(("ours", "stock")):
         bad = [row for row in rows if row["cell"] == cell and row["daemon"] == word and not good(row)]
         numbers[f"{name}.bad.{word}"] = str(len(bad))
+        failed[word] = {row["replica"] for row in bad}
         mine = [pair[side] for pair in pairs]
         column = "bytes" if is_restore else "read_bytes"
         rate = median([quotient(float(one["bytes"]), float(one["connection_ms"])) * 1000.0 / MIB for one in mine])
@@ -354,6 +360,13 @@ def cell_numbers(phase, cell, rows, numbers):
         numbers[f"{name}.gib.{word}"] = (f"{fd:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
         numbers[f"{name}.gib.all.{word}"] = (f"{whole:.2f}" if has_data else TOO_FEW) if pairs else UNKNOWN
         numbers[f"{name}.packed.{word}"] = f"{packed:.3f}" if pairs else UNKNOWN
+    only_one_failed(failed, name, numbers)
+
+
+def only_one_failed(failed, name, numbers):
+    """How likely it is by chance whose jobs fail, of pairs in which one did."""
+    one_of = [1.0 if one in failed["ours"] else -1.0 for one in failed["ours"] ^ failed["stock"]]
+    numbers[f"{name}.bad.sign"] = probability(sign_test(one_of))
 
 
 def has_intervals(plan, phase):
@@ -380,7 +393,7 @@ def family_effects(plan, phase, family, rows):
 def family_numbers(plan, phase, family, found, numbers):
     intervals = has_intervals(plan, phase)
     for one in found:
-        depth = (2 if one["word"] in ("run", "time") else 1) if intervals else 0
+        depth = (2 if one["word"] in ("job", "run", "time") else 1) if intervals else 0
         effect_numbers(one, plan, one["digits"], depth, f"{key_of(phase, one['cell'])}.{one['word']}", numbers)
     for word, limits in (("job", None), ("run", "run"), ("time", "connection")):
         mine = [one for one in found if one["word"] == word]
@@ -442,18 +455,18 @@ def lost_numbers(found, numbers):
         interval = (one["low"], one["high"]) if one["has_interval"] else None
         name = f"{one['phase']['name']}: {one['cell'].replace(' default', '')}"
         cells.setdefault(one["word"], []).append((one["ratio"], interval, name))
-        if one["word"] == "time" and one["ends"]:
-            cells.setdefault("p90", []).append((one["tail"], one["ends"], name))
-    for word in [column[0] for column in COLUMNS] + ["p90"]:
+    for word in [column[0] for column in COLUMNS]:
         mine = cells.get(word, [])
         lost = [one for one in mine if one[0] > 1.0]
         worst = max(lost, key=lambda one: one[0], default=None)
+        digits = 4 if word == "volume" else 2
         texts = {
             "of": str(len(mine)),
             "cells": str(len(lost)),
+            "able": str(sum(one[1] is not None for one in mine)),
             "clear": str(sum(one[1] is not None and one[1][0] > 1.0 for one in lost)),
-            "middle": f"{median([one[0] for one in lost]):.2f}" if lost else TOO_FEW,
-            "most": f"{worst[0]:.2f}" if lost else TOO_FEW,
+            "middle": f"{median([one[0] for one in lost]):.{digits}f}" if lost else TOO_FEW,
+            "most": f"{worst[0]:.{digits}f}" if lost else TOO_FEW,
             "most.cell": worst[2] if lost else TOO_FEW,
         }
         for key, text in texts.items():
@@ -517,7 +530,7 @@ def model_numbers(plan, sitting, numbers):
         for at, (word, factor, digits) in enumerate(words):
             numbers[f"{name}.{word}"] = f"{parts[at] * factor:.{digits}f}" if parts else UNKNOWN
         for word, points in sets.items():
-            most = None
+            most = near = None
             for at, cell in enumerate(plan["model"][word]):
                 texts = {"measured": UNKNOWN, "predicted": UNKNOWN, "off": UNKNOWN}
                 if parts and points:
@@ -525,10 +538,12 @@ def model_numbers(plan, sitting, numbers):
                     predicted = total(part * much for part, much in zip(parts, points[at][0]))
                     off = (predicted / time - 1.0) * 100.0
                     most = max(abs(off), most or 0.0)
+                    near = near if cell.startswith("far: ") else max(abs(off), near or 0.0)
                     texts = {"measured": f"{time:.0f}", "predicted": f"{predicted:.0f}", "off": f"{off:+.0f}"}
                 for key, text in texts.items():
                     numbers[f"{name}.{cell.replace(': ', '.').replace(' ', '.')}.{key}"] = text
             numbers[f"{name}.{word}.most"] = UNKNOWN if most is None else f"{most:.0f}"
+            numbers[f"{name}.{word}.near.most"] = UNKNOWN if near is None else f"{near:.0f}"
 
 
 def variation_numbers(phase, family, rows, numbers):
@@ -653,20 +668,89 @@ def tail_numbers(tail, sitting, numbers):
         some = [row for row in rows if row["daemon"] == daemon]
         numbers[f"{name}.{daemon}.n"] = str(len(some))
         for word, column, digits in columns:
-            value = median([float(row[column]) for row in some])
+            values = [float(row[column]) for row in some]
+            value = total(values) if word in ("transactions", "slow") else median(values)
             numbers[f"{name}.{daemon}.{word}"] = f"{value:.{digits}f}" if some else UNKNOWN
+        # The class in which the last of 99 in a hundred transactions of all replicas ends.
+        classes = {}
+        for path in (sitting.data / name / sitting.name / "times").glob("*.csv"):
+            for row in csv.DictReader(path.read_text().splitlines()):
+                if row["daemon"] == daemon:
+                    classes[float(row["up_to_ms"])] = classes.get(float(row["up_to_ms"]), 0) + int(row["transactions"])
+        left = count = sum(classes.values())
+        p99 = None
+        for step in range(-20, 81):
+            left -= classes.get(float(f"{10 ** (step / 20):.4f}"), 0)
+            if count and left / count <= 1.0 - 0.99:
+                p99 = 10 ** (step / 20)
+                break
+        numbers[f"{name}.{daemon}.all.p99"] = UNKNOWN if p99 is None else f"{p99:.1f}"
 
 
 def profile_numbers(profile, numbers):
     for daemon in ("stock", "ours"):
-        text = numbers.get(f"{profile['key']}.run.{daemon}.median", UNKNOWN)
+        text = numbers.get(f"{profile['key']}.job.{daemon}.mean", UNKNOWN)
         known = text != UNKNOWN
-        median = float(text) if known else 1.0
+        mean = float(text) if known else 1.0
         jobs = profile["jobs"] * profile["clients"]
         name = f"profile.{profile['name']}"
-        numbers[f"{name}.seconds.{daemon}"] = f"{median / 1000.0:.2f}" if known else UNKNOWN
-        numbers[f"{name}.hour.{daemon}"] = f"{3600000.0 / median:.0f}" if known else UNKNOWN
-        numbers[f"{name}.minutes.{daemon}"] = f"{median * jobs / 60000.0:.0f}" if known else UNKNOWN
+        numbers[f"{name}.seconds.{daemon}"] = f"{mean / 1000.0:.2f}" if known else UNKNOWN
+        numbers[f"{name}.hour.{daemon}"] = f"{3600000.0 / mean:.0f}" if known else UNKNOWN
+        numbers[f"{name}.minutes.{daemon}"] = f"{mean * jobs / 60000.0:.1f}" if known else UNKNOWN
+
+
+def queue_numbers(phase, rows, numbers):
+    """How long Fulls wait in the Director's queue."""
+    for daemon in ("stock", "ours"):
+        fulls = [row for row in rows if row["daemon"] == daemon and row["cell"].split(" ")[1] == "full"]
+        waits = [float(row["queued_ms"]) for row in fulls if row.get("queued_ms")]
+        texts = {"fulls": str(len(waits)), "whole": str(sum(wait >= 1990.0 for wait in waits)), "mean": f"{mean(waits):.0f}"}
+        for word, text in texts.items():
+            numbers[f"{phase}.queue.{daemon}.{word}"] = text if rows else UNKNOWN
+
+
+def sitting_numbers(plan, sitting, numbers):
+    """When each phase was measured and by which states of the harness; cells with few pairs."""
+    phases = {phase["name"]: read(sitting, phase["name"]) for phase in plan["phase"]}
+    every = [int(row["began"]) for rows in phases.values() for row in rows]
+    states = set()
+    for name, rows in phases.items():
+        began = [int(row["began"]) for row in rows]
+        for word, chosen in (("from", min), ("to", max)):
+            numbers[f"{name}.{word}"] = f"{(chosen(began) - min(every)) / 3600.0:.1f}" if rows else UNKNOWN
+        mine = {row["harness"][:8] for row in rows if row.get("harness")}
+        numbers[f"{name}.harness"] = " ".join(sorted(mine)) if mine else UNKNOWN
+        states |= mine
+    numbers["sitting.hours"] = f"{(max(every) - min(every)) / 3600.0:.1f}" if every else UNKNOWN
+    numbers["sitting.harnesses"] = str(len(states)) if states else UNKNOWN
+    cells = [(phase, cell) for phase in plan["phase"] for family in phase["family"] for cell in family["cells"]]
+    pairs = [(phase["replicas"], len(pairs_of(phases[phase["name"]], cell))) for phase, cell in cells if phases[phase["name"]]]
+    numbers["plan.short"] = str(sum(0 < count < planned for planned, count in pairs))
+
+
+def contrast_numbers(plan, found, numbers):
+    """What a ratio is of that of the same job by default in the first phase."""
+    first = plan["phase"][0]["name"]
+    plain = {(one["cell"], one["word"]): one for one in found if one["phase"]["name"] == first}
+    for one in found:
+        words = one["cell"].split(" ")
+        base = plain.get((" ".join(words[:2] + ["default"]), one["word"]))
+        wanted = one["word"] in ("time", "cpu") and has_intervals(plan, one["phase"]) and words[2] != "default"
+        if not wanted or base is None:
+            continue
+        name = f"{key_of(one['phase'], one['cell'])}.{one['word']}.contrast"
+        if not one["pairs"] or not base["pairs"]:
+            numbers |= {f"{name}{end}": UNKNOWN for end in ("", ".low", ".high")}
+            continue
+        random = Draws(seed_of(plan["seed"], f"{name}/contrast"))
+
+        def drawn(pairs):
+            return ratio_of_medians([pairs[random.below(len(pairs))] for _ in pairs])
+
+        ratios = sorted(quotient(drawn(one["pairs"]), drawn(base["pairs"])) for _ in range(plan["draws"]))
+        half = (1.0 - plan["confidence"]) / 2.0
+        numbers[name] = f"{quotient(one['ratio'], base['ratio']):.3f}"
+        numbers[f"{name}.low"], numbers[f"{name}.high"] = (f"{between(ratios, part):.3f}" for part in (half, 1.0 - half))
 
 
 def faults_numbers(paper, numbers):
@@ -721,6 +805,7 @@ def all_numbers(plan, paper, sitting):
             numbers[f"{name}.{word}"] = text if rows else UNKNOWN
         numbers[f"{name}.replicas"] = str(phase["replicas"])
         numbers[f"{name}.minutes"] = str(phase["minutes"])
+        queue_numbers(name, rows, numbers)
         for family in phase["family"]:
             found = family_effects(plan, phase, family, rows)
             everything += found
@@ -734,6 +819,8 @@ def all_numbers(plan, paper, sitting):
                 above_numbers(phase, family, rows, numbers)
             if "rates" in family:
                 choice_numbers(phase, family, rows, numbers)
+    sitting_numbers(plan, sitting, numbers)
+    contrast_numbers(plan, everything, numbers)
     lost_numbers(everything, numbers)
     model_numbers(plan, sitting, numbers)
     calls_numbers(plan, sitting, numbers)
