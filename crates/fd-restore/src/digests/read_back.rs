@@ -13,9 +13,9 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use fd_crypto::DigestSet;
 use fd_crypto::multi_buffer::{BLOCK, SideBySide};
 use fd_crypto::processor::Processor;
+use fd_crypto::{DigestSet, Digester};
 use fd_messages::CancelToken;
 use fd_os::memory_limit::memory;
 use fd_records::{DigestKind, DigestValue};
@@ -25,6 +25,8 @@ use super::checked::{Checked, Finding, Recorded, Ticket};
 
 /// The number of files that are digested together.
 const MOST_FILES: usize = 16;
+/// Fewer files are faster one by one.
+const WORTH_IT: usize = 3;
 /// The number of bytes that are digested together, which should still be in the page cache.
 const MOST_BYTES: u64 = 512 << 20;
 /// The largest part of the host's memory that these may be: one in so many.
@@ -232,11 +234,17 @@ impl LongFile {
     }
 }
 
+/// The digest of a file that is being read.
+enum Running {
+    SideBySide(SideBySide),
+    Alone(Digester),
+}
+
 /// A file that is being read.
 struct Reading<'f> {
     number: usize,
     file: &'f LongFile,
-    digest: SideBySide,
+    digest: Running,
     /// Bytes in the digest.
     digested: u64,
     piece: Vec<u8>,
@@ -246,9 +254,10 @@ struct Reading<'f> {
 }
 
 impl<'f> Reading<'f> {
-    fn new((number, file): (usize, &'f LongFile)) -> Self {
-        let piece = vec![0; PIECE];
-        Self { number, file, digest: file.begun, digested: 0, piece, filled: 0, error: None }
+    fn new((number, file): (usize, &'f LongFile), is_alone: bool) -> Self {
+        let alone = if is_alone { Digester::new(file.kind).ok() } else { None };
+        let digest = alone.map_or(Running::SideBySide(file.begun), Running::Alone);
+        Self { number, file, digest, digested: 0, piece: vec![0; PIECE], filled: 0, error: None }
     }
 
     /// Reads the next piece: a whole one, except at the end of the file.
@@ -280,7 +289,10 @@ impl<'f> Reading<'f> {
         }
         // The end, which may be too early.
         let (_blocks, rest) = parts(&self.piece, self.filled);
-        Some(self.file.finding(self.digest.finish(rest, length).get(self.file.kind)))
+        Some(self.file.finding(match &mut self.digest {
+            Running::SideBySide(digest) => digest.finish(rest, length).get(self.file.kind),
+            Running::Alone(digester) => digester.finish().ok(),
+        }))
     }
 }
 
@@ -289,11 +301,15 @@ fn parts(piece: &[u8], filled: usize) -> (&[[u8; BLOCK]], &[u8]) {
     piece.get(..filled).unwrap_or_default().as_chunks()
 }
 
-/// Digests the whole blocks of the pieces.
+/// Digests the pieces; of those of files side by side, the whole blocks.
 fn digest(files: &mut [Reading<'_>]) {
-    SideBySide::advance(
-        files.iter_mut().map(|Reading { digest, piece, filled, .. }| (digest, parts(piece, *filled).0)),
-    );
+    SideBySide::advance(files.iter_mut().filter_map(|Reading { digest, piece, filled, .. }| match digest {
+        Running::SideBySide(digest) => Some((digest, parts(piece, *filled).0)),
+        Running::Alone(digester) => {
+            digester.update(piece.get(..*filled).unwrap_or_default());
+            None
+        }
+    }));
 }
 
 /// Reads these files, so many at a time, and makes their digests.
@@ -307,7 +323,7 @@ fn check(files: &[LongFile], together: usize, cancel: &CancelToken) -> Vec<Findi
         while reading.len() < together
             && let Some(next) = waiting.pop()
         {
-            reading.push(Reading::new(next));
+            reading.push(Reading::new(next, files.len() < WORTH_IT));
         }
         if reading.is_empty() || cancel.is_cancelled() {
             return findings;

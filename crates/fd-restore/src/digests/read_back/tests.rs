@@ -82,6 +82,20 @@ fn each_file_has_its_own_finding_in_its_place() {
 }
 
 #[test]
+fn as_few_files_as_are_digested_one_by_one_have_their_own_findings() {
+    each_variant(|mut files| {
+        for count in 1..=WORTH_IT {
+            let contents: Vec<_> = (0..count).map(|number| vec![5; 3 * PIECE * number + 1000 + number]).collect();
+            for data in &contents {
+                add(&mut files, &file(data), data.len(), DigestKind::Md5, 0);
+            }
+            let expected: Vec<_> = contents.iter().map(|data| Finding::Has(md5(data))).collect();
+            assert_eq!(findings(&mut files), expected);
+        }
+    });
+}
+
+#[test]
 fn a_file_that_is_written_to_meanwhile_is_reported_as_changed() {
     each_variant(|mut files| {
         let data = vec![9; 200_000];
