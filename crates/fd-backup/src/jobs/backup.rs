@@ -84,7 +84,8 @@ fn run_to_end(
     let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(false));
     worker_pool::open(job);
     let (job_of_walker, walked) = (Arc::clone(job), Arc::clone(walked));
-    let work = move |_: &Job| {
+    let work = move |job: &Job| {
+        let _taking_part = job.progress.stages().take_part();
         let summary = walk(&job_of_walker);
         *walked.lock() = Some(summary);
     };

@@ -27,6 +27,7 @@ pub(crate) fn open(job: &Arc<Job>) {
 pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
     while let Some(workers) = job.exchange.hire(job.workers.depth.allowed()) {
         let work = |job: &Job| {
+            let _taking_part = job.progress.stages().take_part();
             job.exchange.worker_arrived();
             work(job);
         };
@@ -44,7 +45,9 @@ pub(crate) fn grow(job: &Arc<Job>) -> Result<(), Stopped> {
     Ok(())
 }
 
-/// Walker: starts the thread that computes digests ahead, if there are files for it.
+/// Walker: starts the thread that computes digests ahead, if there are files for it. It takes no
+/// part in what the watchdog looks at: nobody waits for it for long, and it waits for more files
+/// until the walk is over, which may be among those that wait for each other.
 pub(crate) fn start_digests_ahead(job: &Arc<Job>) {
     let Some(ahead) = job.digests_ahead.as_ref().filter(|ahead| ahead.wants_thread()) else { return };
     let work = |job: &Job| {
@@ -83,7 +86,6 @@ pub(crate) fn start(
     let job_of_thread = Arc::clone(job);
     job.workers.threads.start(name, is_helper, move || {
         let job = job_of_thread;
-        let _taking_part = job.progress.stages().take_part();
         let _priority = job.courtesy.as_ref().map(|courtesy| courtesy.join(true));
         let stop = StopOnDrop(&job.exchange);
         work(&job);

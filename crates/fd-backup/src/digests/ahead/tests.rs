@@ -5,10 +5,13 @@ use std::fs;
 use std::thread;
 
 use fd_crypto::Digester;
+use fd_messages::CancelToken;
 
 use super::*;
 use crate::digests::streamed::StreamedDigests;
-use crate::tests::support::fileset;
+use crate::pipeline::worker_pool::start_digests_ahead;
+use crate::shared::job::Job;
+use crate::tests::support::{Bed, Log, fileset};
 
 const BLOCK_LEN: usize = 65_536;
 /// The kinds of the files in turn; in each there is one that can be made side by side.
@@ -98,6 +101,25 @@ fn sent(number: usize, content: &[u8]) -> Vec<Vec<u8>> {
         _ => {}
     }
     blocks
+}
+
+#[test]
+fn a_thread_without_files_does_not_hide_from_the_watchdog_that_all_others_wait() {
+    let bed = Bed::new("M");
+    let log = Log::new(Arc::default());
+    let job = Job::new(bed.plan.clone(), Arc::clone(&bed.progress), CancelToken::new(), &log).unwrap();
+    let job = Arc::new(job);
+    let Some(ahead) = &job.digests_ahead else { return skip::test("needs AVX2") };
+    let files = Files::new(&[3 * BLOCK_LEN; WORTH_IT]).push(ahead);
+    start_digests_ahead(&job);
+    // By then the thread has begun.
+    let _first = files[0].mark(0);
+    let stages = bed.progress.stages();
+    let _sender = stages.take_part();
+    let _waits = stages.wait();
+    let standstill = stages.standstill();
+    ahead.no_more();
+    assert!(standstill.is_some());
 }
 
 /// In each variant of the processor that has the kernel.
