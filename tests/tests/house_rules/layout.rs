@@ -2,6 +2,7 @@
 //! one thing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use syn::{Item, Visibility};
 
@@ -203,8 +204,14 @@ fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
 /// What may be skipped in continuous integration.
 const MAY_SKIP: &str = ".ci/may-skip";
 
-/// Every test as its thread is called, with its text literals.
-fn tests() -> Outcome<BTreeMap<String, Vec<String>>> {
+/// Every test as its thread is called, with its text literals. All files are read for that, once.
+fn tests() -> Outcome<&'static BTreeMap<String, Vec<String>>> {
+    static TESTS: LazyLock<Result<BTreeMap<String, Vec<String>>, String>> =
+        LazyLock::new(|| read_tests().map_err(|error| error.to_string()));
+    Ok(TESTS.as_ref().map_err(Clone::clone)?)
+}
+
+fn read_tests() -> Outcome<BTreeMap<String, Vec<String>>> {
     let mut tests = BTreeMap::new();
     for path in rust_files()? {
         // Unit tests are in a module of their own; those of a suite, or of a crate's public face,
@@ -260,7 +267,7 @@ fn a_permitted_reason_is_permitted_to_each_test_that_gives_it() -> Outcome<()> {
     for (test, texts) in tests()? {
         for text in texts {
             let mut given = rows.iter().filter(|row| text.contains(row[1])).peekable();
-            if given.peek().is_some() && !given.any(|row| means(row[0], &test)) {
+            if given.peek().is_some() && !given.any(|row| means(row[0], test)) {
                 problems.push(format!("{MAY_SKIP}: {test} is not on it, and may say: {text}"));
             }
         }
