@@ -9,7 +9,7 @@ use syn::{Item, Visibility};
 use crate::code::{named_paths, structures, test_functions};
 use crate::none;
 use crate::packages::packages;
-use crate::sources::{Outcome, Source, in_sources, is_test_only, read, rust_files};
+use crate::sources::{Outcome, Source, Sources, in_sources, is_test_only, read, rust_files};
 
 /// Longest block of unit tests inside the file that they test, in lines.
 const INLINE_TESTS: usize = 80;
@@ -204,16 +204,16 @@ fn every_dependency_of_the_workspace_is_used() -> Outcome<()> {
 /// What may be skipped in continuous integration.
 const MAY_SKIP: &str = ".ci/may-skip";
 
-/// Every test as its thread is called, with its text literals. All files are read for that, once.
+/// Every test as its thread is called, with its text literals.
 fn tests() -> Outcome<&'static BTreeMap<String, Vec<String>>> {
     static TESTS: LazyLock<Result<BTreeMap<String, Vec<String>>, String>> =
-        LazyLock::new(|| read_tests().map_err(|error| error.to_string()));
+        LazyLock::new(|| in_sources(|sources| Ok(read_tests(sources))).map_err(|error| error.to_string()));
     Ok(TESTS.as_ref().map_err(Clone::clone)?)
 }
 
-fn read_tests() -> Outcome<BTreeMap<String, Vec<String>>> {
+fn read_tests(sources: &Sources) -> BTreeMap<String, Vec<String>> {
     let mut tests = BTreeMap::new();
-    for path in rust_files()? {
+    for (path, file) in &sources.files {
         // Unit tests are in a module of their own; those of a suite, or of a crate's public face,
         // are not.
         let below = |folder: &str| path.iter().skip_while(|part| *part != folder).skip(1).collect::<Vec<_>>();
@@ -225,8 +225,7 @@ fn read_tests() -> Outcome<BTreeMap<String, Vec<String>>> {
         let module: Vec<_> = parts.map(|part| part.to_string_lossy().replace(".rs", "")).collect();
         let apart = !is_unit || module.iter().any(|name| name == "tests");
         let inside = if apart { "" } else { "::tests" };
-        let file = syn::parse_file(&read(&path.to_string_lossy())?)?;
-        let mut functions = test_functions(&file);
+        let mut functions = test_functions(file);
         for item in &file.items {
             if let Item::Mod(syn::ItemMod { content: Some((_, items)), .. }) = item {
                 let file = syn::File { shebang: None, attrs: Vec::new(), items: items.clone() };
@@ -237,7 +236,7 @@ fn read_tests() -> Outcome<BTreeMap<String, Vec<String>>> {
         let inside = inside.strip_prefix("::").map(|inside| format!("{inside}::")).unwrap_or_default();
         tests.extend(functions.into_iter().map(|(name, texts)| (format!("{module}{inside}{name}"), texts)));
     }
-    Ok(tests)
+    tests
 }
 
 /// Whether a line of the list, whose name may end in a star, means a test.

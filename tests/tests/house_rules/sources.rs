@@ -3,11 +3,12 @@
 //!
 //! Not here: any rule.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::sync::LazyLock;
 use std::sync::mpsc::{self, Sender};
 use std::thread;
@@ -29,7 +30,7 @@ pub(crate) struct Source {
     /// The file without what only a test build sees.
     pub(crate) code: File,
     /// The file as it is.
-    pub(crate) whole: File,
+    pub(crate) whole: Rc<File>,
 }
 
 /// One package.
@@ -43,8 +44,13 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
+/// Rust files by their path from the root.
+type Files = BTreeMap<PathBuf, Rc<File>>;
+
 /// All of them, parsed.
 pub(crate) struct Sources {
+    /// Every Rust file, in a module tree or not.
+    pub(crate) files: Files,
     /// By name.
     crates: Vec<Crate>,
     plugins: Vec<Crate>,
@@ -54,6 +60,13 @@ pub(crate) struct Sources {
 
 impl Sources {
     fn parsed() -> Outcome<Self> {
+        let parsed = |path: PathBuf| -> Outcome<(PathBuf, Rc<File>)> {
+            let text = read(&path.to_string_lossy())?;
+            let file = syn::parse_file(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+            Ok((path, Rc::new(file)))
+        };
+        let files = rust_files()?.into_iter().map(parsed).collect::<Outcome<Files>>()?;
+        let package = |directory: &Path| package(directory, &files);
         let mut crates = Vec::new();
         for entry in fs::read_dir(root().join("crates"))? {
             crates.push(package(&entry?.path())?);
@@ -64,11 +77,12 @@ impl Sources {
             let file = entry?.path().join("main.rs");
             if let (true, Some(directory)) = (file.exists(), file.parent()) {
                 let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                follow(&file, directory, &[name], &mut bed.sources)?;
+                follow(&file, directory, &[name], &files, &mut bed.sources)?;
             }
         }
         let plugins = vec![package(&root().join("plugins/s3"))?];
-        Ok(Self { crates, plugins, beside: vec![package(&root().join("bench"))?, bed] })
+        let beside = vec![package(&root().join("bench"))?, bed];
+        Ok(Self { files, crates, plugins, beside })
     }
 
     /// Every crate below `crates/` with the files that its module tree reaches outside tests.
@@ -115,13 +129,13 @@ pub(crate) fn in_sources<T: Send + 'static>(rule: impl FnOnce(&Sources) -> Outco
 }
 
 /// The library and the programs of a package.
-fn package(directory: &Path) -> Outcome<Crate> {
+fn package(directory: &Path, files: &Files) -> Outcome<Crate> {
     let name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut sources = Vec::new();
     for target in ["lib", "main"] {
         let file = directory.join(format!("src/{target}.rs"));
         if file.exists() {
-            follow(&file, &directory.join("src"), &[target.to_owned()], &mut sources)?;
+            follow(&file, &directory.join("src"), &[target.to_owned()], files, &mut sources)?;
         }
     }
     let mut programs: Vec<PathBuf> = match fs::read_dir(directory.join("src/bin")) {
@@ -133,7 +147,7 @@ fn package(directory: &Path) -> Outcome<Crate> {
         let file = program.join("main.rs");
         if file.exists() {
             let target = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            follow(&file, &program, &[target], &mut sources)?;
+            follow(&file, &program, &[target], files, &mut sources)?;
         }
     }
     Ok(Crate { name, sources })
@@ -164,10 +178,11 @@ pub(crate) fn read(path: &str) -> Outcome<String> {
 }
 
 /// Reads `file`, then the modules it declares; `directory` is where those are.
-fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>) -> Outcome<()> {
-    let text = fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let whole = syn::parse_file(&text).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mut code = whole.clone();
+fn follow(file: &Path, directory: &Path, name: &[String], files: &Files, into: &mut Vec<Source>) -> Outcome<()> {
+    let path = file.canonicalize()?.strip_prefix(root().canonicalize()?)?.to_owned();
+    let text = read(&path.to_string_lossy())?;
+    let whole = files.get(&path).ok_or_else(|| format!("{}: git does not list it", path.display()))?;
+    let mut code = File::clone(whole);
     without_tests(&mut code);
     let modules: Vec<(String, Option<String>)> = code
         .items
@@ -177,8 +192,7 @@ fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>
             _ => None,
         })
         .collect();
-    let path = file.canonicalize()?.strip_prefix(root().canonicalize()?)?.to_owned();
-    into.push(Source { path, module: name.to_owned(), text, code, whole });
+    into.push(Source { path, module: name.to_owned(), text, code, whole: Rc::clone(whole) });
     for (module, elsewhere) in modules {
         let flat = directory.join(format!("{module}.rs"));
         let nested = directory.join(&module).join("mod.rs");
@@ -188,7 +202,7 @@ fn follow(file: &Path, directory: &Path, name: &[String], into: &mut Vec<Source>
             None => nested,
         };
         let name = [name, std::slice::from_ref(&module)].concat();
-        follow(&child, &directory.join(&module), &name, into)?;
+        follow(&child, &directory.join(&module), &name, files, into)?;
     }
     Ok(())
 }

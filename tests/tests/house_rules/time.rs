@@ -4,11 +4,11 @@
 use std::path::Path;
 
 use proc_macro2::{TokenStream, TokenTree};
-use syn::Item;
 use syn::spanned::Spanned as _;
+use syn::{File, Item};
 
 use crate::none;
-use crate::sources::{Outcome, attributes, is_test_only, read, rust_files};
+use crate::sources::{Outcome, attributes, in_sources, is_test_only, read};
 
 /// Tests that sleep or take the time, and why no result depends on how long that is.
 const PLACES: [(&str, &str); 12] = [
@@ -28,24 +28,27 @@ const PLACES: [(&str, &str); 12] = [
 
 #[test]
 fn tests_compare_no_real_time() -> Outcome<()> {
-    let mut problems = Vec::new();
-    let mut places: Vec<&str> = PLACES.iter().map(|(place, _)| *place).collect();
-    let judged = |path: &Path| path.starts_with("crates") || path.starts_with("tests/tests");
-    for path in rust_files()?.into_iter().filter(|path| judged(path)) {
-        let place = path.display().to_string();
-        let found = clocks(&read(&place)?, is_of_tests(&path))?;
-        match places.iter().position(|known| *known == place) {
-            Some(known) if !found.is_empty() => _ = places.swap_remove(known),
-            _ => problems.extend(found.into_iter().map(|(line, word)| format!("{place}:{line}: {word} in a test"))),
+    none(&in_sources(|sources| {
+        let mut problems = Vec::new();
+        let mut places: Vec<&str> = PLACES.iter().map(|(place, _)| *place).collect();
+        let judged = |path: &Path| path.starts_with("crates") || path.starts_with("tests/tests");
+        for (path, file) in sources.files.iter().filter(|(path, _)| judged(path)) {
+            let place = path.display().to_string();
+            let found = clocks(&read(&place)?, file, is_of_tests(path))?;
+            match places.iter().position(|known| *known == place) {
+                Some(known) if !found.is_empty() => _ = places.swap_remove(known),
+                _ => problems.extend(found.into_iter().map(|(line, word)| format!("{place}:{line}: {word} in a test"))),
+            }
         }
-    }
-    problems.extend(places.iter().map(|place| format!("{place} needs no exception any more")));
-    none(&problems);
+        problems.extend(places.iter().map(|place| format!("{place} needs no exception any more")));
+        Ok(problems)
+    })?);
     let text = "fn a() { b.elapsed(); } #[test] fn c() { assert!(d.elapsed() < E); f.sleep(); thread::sleep(g); \
                 h(PATIENCE / 20, PATIENCE, 1 / 2); }";
-    let words: Vec<String> = clocks(text, false)?.into_iter().map(|(_, word)| word).collect();
+    let file = syn::parse_file(text)?;
+    let words: Vec<String> = clocks(text, &file, false)?.into_iter().map(|(_, word)| word).collect();
     assert_eq!(words, ["elapsed", "sleep", PATIENCE], "the rule itself");
-    assert_eq!(clocks(text, true)?.len(), 4);
+    assert_eq!(clocks(text, &file, true)?.len(), 4);
     Ok(())
 }
 
@@ -58,12 +61,12 @@ fn is_of_tests(path: &Path) -> bool {
 const PATIENCE: &str = "PATIENCE";
 
 /// Where a test takes the time since a moment, sleeps, or divides [`PATIENCE`], with the word.
-fn clocks(text: &str, is_test: bool) -> Outcome<Vec<(usize, String)>> {
+fn clocks(text: &str, file: &File, is_test: bool) -> Outcome<Vec<(usize, String)>> {
     let mut found = Vec::new();
     if ["elapsed", "sleep", PATIENCE].iter().any(|word| text.contains(word)) {
         take(text.parse().map_err(|error: proc_macro2::LexError| error.to_string())?, &mut found);
         let mut tests = Vec::new();
-        spans(&syn::parse_file(text)?.items, &mut tests);
+        spans(&file.items, &mut tests);
         found.retain(|(at, _)| is_test || tests.iter().any(|(from, to)| (from..=to).contains(&at)));
     }
     Ok(found.into_iter().map(|((line, _), word)| (line, word)).collect())
