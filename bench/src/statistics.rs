@@ -11,7 +11,7 @@ mod quantile;
 mod ranks;
 mod variation;
 
-pub use bootstrap::{Draw, Estimate, bca, between, median_with_interval, ratio_of_medians};
+pub use bootstrap::{Draw, Estimate, Pairs, bca, between, median_with_interval, quotient_of_medians, ratio_of_medians};
 pub use draws::{Draws, seed_of};
 pub use percentile::{coverage, ranks_around};
 pub use quantile::{float, median, p90, quotient, sorted, sorted_quantile};

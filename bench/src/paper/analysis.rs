@@ -9,8 +9,8 @@ use crate::paper::folders::Sitting;
 use crate::paper::plan::{Family, Limits, Phase, Plan};
 use crate::sample::{self, Figure, Sample, Side};
 use crate::statistics::{
-    Draw, Draws, Estimate, bca, between, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient,
-    ranks_around, seed_of, sign_test, sorted, wilcoxon,
+    Draw, Draws, Estimate, Pairs, bca, between, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient,
+    quotient_of_medians, ranks_around, seed_of, sign_test, sorted, wilcoxon,
 };
 
 /// What stands for a number that nobody has measured.
@@ -308,12 +308,9 @@ fn contrasts(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
             continue;
         }
         let mut random = Draws::new(seed_of(plan.seed, &format!("{name}/contrast")));
-        let mut drawn = |pairs: &[(f64, f64)]| {
-            let drawn = (0..pairs.len()).filter_map(|_| pairs.get(random.below(pairs.len())).copied());
-            let (ours, stock): (Vec<f64>, Vec<f64>) = drawn.unzip();
-            quotient(median(&ours), median(&stock))
-        };
-        let ratios: Vec<f64> = (0..plan.draws).map(|_| quotient(drawn(&with), drawn(&without))).collect();
+        let (mut with, mut without) = (Pairs::new(&with), Pairs::new(&without));
+        let mut drawn = |pairs: &mut Pairs| pairs.drawn(&mut random, quotient_of_medians);
+        let ratios: Vec<f64> = (0..plan.draws).map(|_| quotient(drawn(&mut with), drawn(&mut without))).collect();
         let ratios = sorted(&ratios);
         let half = (1.0 - plan.confidence) / 2.0;
         let value = quotient(one.effect.ratio.value, base.effect.ratio.value);
@@ -440,14 +437,11 @@ fn geometric_interval(cells: &[Vec<(f64, f64)>], draw: Draw, confidence: f64) ->
         return (f64::NAN, f64::NAN);
     }
     let mut random = Draws::new(draw.seed);
+    let mut cells: Vec<Pairs> = cells.iter().map(|pairs| Pairs::new(pairs)).collect();
     let means: Vec<f64> = (0..draw.times)
         .map(|_| {
-            let ratio = |pairs: &Vec<(f64, f64)>| {
-                let drawn = (0..pairs.len()).filter_map(|_| pairs.get(random.below(pairs.len())).copied());
-                let (ours, stock): (Vec<f64>, Vec<f64>) = drawn.unzip();
-                quotient(median(&ours), median(&stock))
-            };
-            geometric_mean(&cells.iter().map(ratio).collect::<Vec<_>>())
+            let ratios = cells.iter_mut().map(|pairs| pairs.drawn(&mut random, quotient_of_medians));
+            geometric_mean(&ratios.collect::<Vec<_>>())
         })
         .collect();
     let means = sorted(&means);
@@ -503,9 +497,7 @@ impl Effect {
         let (ours, stock): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let logarithms: Vec<f64> = pairs.iter().map(|(ours, stock)| quotient(*ours, *stock).ln()).collect();
         let draw = draw.filter(|_| pairs.len() > 1);
-        let ratio = bca(pairs, draw.unwrap_or(Draw { times: 0, seed: 0 }), confidence, |ours, stock| {
-            quotient(median(ours), median(stock))
-        });
+        let ratio = bca(pairs, draw.unwrap_or(Draw { times: 0, seed: 0 }), confidence, quotient_of_medians);
         // Both intervals hold together with the confidence if each errs half as often.
         let each = 1.0 - (1.0 - confidence) / 2.0;
         let tails = [&ours, &stock].map(|values| {

@@ -4,7 +4,7 @@
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::draws::Draws;
-use super::quantile::{float, median, quotient, sorted};
+use super::quantile::{float, quotient, sorted, sorted_quantile};
 
 /// How often replicas are drawn anew, and with which numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,32 +26,82 @@ pub struct Estimate {
     pub high: f64,
 }
 
+/// Pairs of replicas to draw from. They stay together: what disturbed the machine disturbed both.
+/// What is taken of them is in order without being sorted, because thousands of draws are made.
+pub struct Pairs {
+    /// The values of each side in their order, each with the number of its pair.
+    sides: [Vec<(f64, usize)>; 2],
+    /// How often each pair is taken.
+    times: Vec<usize>,
+}
+
+impl Pairs {
+    /// Of ours and stock.
+    pub fn new(pairs: &[(f64, f64)]) -> Self {
+        let in_order = |value: fn(&(f64, f64)) -> f64| {
+            let mut side: Vec<_> = pairs.iter().map(value).zip(0..).collect();
+            side.sort_by(|one, other| one.0.total_cmp(&other.0));
+            side
+        };
+        Self { sides: [in_order(|pair| pair.0), in_order(|pair| pair.1)], times: vec![1; pairs.len()] }
+    }
+
+    /// A statistic of as many as there are, each drawn from all.
+    pub fn drawn(&mut self, random: &mut Draws, statistic: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
+        self.times.fill(0);
+        for _ in 0..self.times.len() {
+            let drawn = random.below(self.times.len());
+            self.times.get_mut(drawn).into_iter().for_each(|times| *times += 1);
+        }
+        self.taken(statistic)
+    }
+
+    /// A statistic of all but one each.
+    fn without_one(&mut self, statistic: impl Fn(&[f64], &[f64]) -> f64) -> Vec<f64> {
+        let count = self.times.len();
+        let without = |left_out: usize| {
+            self.times = (0..count).map(|pair| usize::from(pair != left_out)).collect();
+            self.taken(&statistic)
+        };
+        (0..count).map(without).collect()
+    }
+
+    fn taken(&self, statistic: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
+        let [left, right] = self.sides.each_ref().map(|side| {
+            let mut taken = Vec::with_capacity(self.times.len());
+            for (value, pair) in side {
+                let times = self.times.get(*pair).copied().unwrap_or_default();
+                taken.resize(taken.len() + times, *value);
+            }
+            taken
+        });
+        statistic(&left, &right)
+    }
+}
+
+/// The quotient of the medians of two sorted lists.
+pub fn quotient_of_medians(ours: &[f64], stock: &[f64]) -> f64 {
+    quotient(sorted_quantile(ours, 500), sorted_quantile(stock, 500))
+}
+
 /// How the tables of `bench report` draw.
 const USUAL: Draw = Draw { times: 4000, seed: 95 };
 
-/// What a statistic of pairs of replicas may be, with the given confidence. The pairs stay
-/// together: what disturbed the machine disturbed both. Of the draws that are equal to the estimate
-/// half count as below it, because medians of few values often are.
+/// What a statistic of pairs of replicas, given as two sorted lists, may be, with the given
+/// confidence. Of the draws that are equal to the estimate half count as below it, because medians
+/// of few values often are.
 pub fn bca(pairs: &[(f64, f64)], draw: Draw, confidence: f64, statistic: impl Fn(&[f64], &[f64]) -> f64) -> Estimate {
-    let split = |pairs: &[(f64, f64)]| -> f64 {
-        let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
-        statistic(&left, &right)
-    };
-    let value = split(pairs);
+    let mut all = Pairs::new(pairs);
+    let value = all.taken(&statistic);
     let exactly = Estimate { value, low: value, high: value };
     if pairs.len() < 2 || draw.times == 0 {
         return exactly;
     }
     let mut random = Draws::new(draw.seed);
-    let drawn: Vec<f64> = (0..draw.times)
-        .map(|_| {
-            let some: Vec<_> = (0..pairs.len()).filter_map(|_| pairs.get(random.below(pairs.len())).copied()).collect();
-            split(&some)
-        })
-        .collect();
+    let drawn: Vec<f64> = (0..draw.times).map(|_| all.drawn(&mut random, &statistic)).collect();
     let drawn = sorted(&drawn);
     let bias = bias(&drawn, value);
-    let acceleration = acceleration(pairs, split);
+    let acceleration = acceleration(&mut all, &statistic);
     let Ok(normal) = Normal::new(0.0, 1.0) else { return exactly };
     let end = |part: f64| {
         let shifted = bias + normal.inverse_cdf(part);
@@ -73,13 +123,8 @@ fn bias(drawn: &[f64], value: f64) -> f64 {
 }
 
 /// From the estimates without one pair each (jackknife).
-fn acceleration(pairs: &[(f64, f64)], statistic: impl Fn(&[(f64, f64)]) -> f64) -> f64 {
-    let without: Vec<f64> = (0..pairs.len())
-        .map(|left_out| {
-            let kept = pairs.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, pair)| *pair);
-            statistic(&kept.collect::<Vec<_>>())
-        })
-        .collect();
+fn acceleration(all: &mut Pairs, statistic: impl Fn(&[f64], &[f64]) -> f64) -> f64 {
+    let without = all.without_one(statistic);
     let mean = without.iter().fold(0.0, |sum, one| sum + one) / float(without.len() as u64);
     let (mut squares, mut cubes) = (0.0, 0.0);
     for one in &without {
@@ -104,13 +149,13 @@ pub fn between(sorted: &[f64], part: f64) -> f64 {
 
 /// The quotient of two medians, with its interval of 95 %.
 pub fn ratio_of_medians(pairs: &[(f64, f64)]) -> Estimate {
-    bca(pairs, USUAL, 0.95, |ours, stock| quotient(median(ours), median(stock)))
+    bca(pairs, USUAL, 0.95, quotient_of_medians)
 }
 
 /// The median of the values, with its interval of 95 %.
 pub fn median_with_interval(values: &[f64]) -> Estimate {
     let pairs: Vec<_> = values.iter().map(|&value| (value, 0.0)).collect();
-    bca(&pairs, USUAL, 0.95, |left, _| median(left))
+    bca(&pairs, USUAL, 0.95, |left, _| sorted_quantile(left, 500))
 }
 
 #[cfg(test)]
@@ -142,8 +187,7 @@ mod tests {
         near(estimate.value, 171.5, 0.05);
         near(estimate.low, 115.8, 3.0);
         near(estimate.high, 259.6, 5.0);
-        let of = |pairs: &[(f64, f64)]| variance(&pairs.iter().map(|pair| pair.0).collect::<Vec<_>>(), &[]);
-        near(acceleration(&pairs, of), 0.061, 0.0005);
+        near(acceleration(&mut Pairs::new(&pairs), variance), 0.061, 0.0005);
     }
 
     #[test]
