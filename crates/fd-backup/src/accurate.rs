@@ -63,8 +63,10 @@ impl State {
     fn find(&mut self, candidate: &Candidate<'_>) -> Option<RecordId> {
         self.list.find(&candidate.key()).or_else(|| {
             // A hard link has its whole name if its first name can't be stripped.
-            let may_be_whole = candidate.stat.nlink > 1 && candidate.options.strip_path > 0;
-            if may_be_whole { self.list.find(candidate.path) } else { None }
+            let may_be_link = candidate.stat.nlink > 1 && candidate.stat.mode_type() != Stat::MODE_DIRECTORY;
+            let may_be_whole = may_be_link && candidate.options.strip_path > 0;
+            let id = if may_be_whole { self.list.find(candidate.path) } else { None };
+            id.filter(|id| self.list.get(*id).is_some_and(|known| known.is_link))
         })
     }
 }

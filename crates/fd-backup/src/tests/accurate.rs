@@ -39,9 +39,14 @@ pub(super) fn stat_of(path: &Path) -> Stat {
 
 /// A message of the Director.
 pub(super) fn listed(name: &str, stat: Stat, digest: &str, delta: u16) -> Vec<u8> {
+    listed_link(name, stat, 0, digest, delta)
+}
+
+/// The same of a hard link to the file of a FileIndex; 0 is none.
+fn listed_link(name: &str, stat: Stat, link_fi: i32, digest: &str, delta: u16) -> Vec<u8> {
     let mut message = name.as_bytes().to_vec();
     message.push(0);
-    LStat { stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA }.encode(&mut message);
+    LStat { stat, link_fi, flags: 0, data_stream: Stream::FILE_DATA }.encode(&mut message);
     message.extend_from_slice(format!("\0{digest}\0{delta}").as_bytes());
     message
 }
@@ -106,12 +111,26 @@ fn a_hard_link_whose_name_was_not_stripped_is_found() {
     for (name, stripped) in [("d/first", true), ("d/link", false)] {
         let name = accurate.bed.name(name);
         let name = if stripped { name.replacen(&top, "", 1) } else { name };
-        accurate.list.add(&listed(&name, stat, "", 0));
+        accurate.list.add(&listed_link(&name, stat, i32::from(!stripped), "", 0));
     }
     let (_bed, outcome) = accurate.run();
     let records = outcome.records();
     let mut attributes = records.iter().filter(|record| record.stream == 1);
     assert!(attributes.all(|record| record.name().ends_with('/')), "only directories, which are not in the list");
+}
+
+#[test]
+fn a_directory_where_a_file_was_not_stripped_leaves_that_deleted() {
+    for link_fi in [0, 1] {
+        let mut accurate = Accurate::new("MP1:", CHANGES, 4);
+        fs::create_dir(accurate.bed.path("d/x")).unwrap();
+        accurate.bed.file("d/x/f", HELLO);
+        let stat = Stat { mode: Stat::MODE_REGULAR | 0o644, ..stat_of(&accurate.bed.path("d/x")) };
+        accurate.list.add(&listed_link(&accurate.bed.name("d/x"), stat, link_fi, "", 0));
+        let (bed, outcome) = accurate.run();
+        let names = saved(&bed, &outcome);
+        assert!(names.contains(&("d/x".to_owned(), FileType::Deleted.code())), "{names:?}");
+    }
 }
 
 #[test]
