@@ -8,6 +8,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use md5::{Digest as _, Md5};
+use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::config::{DIRECTOR, FD_PASSWORD};
 use crate::error::{BedError, Result};
@@ -105,6 +106,14 @@ impl Peer {
     /// Closes the sending half.
     pub fn finish(&mut self) -> Result<()> {
         self.stream.shutdown(Shutdown::Write).map_err(|error| problem(&self.who, &format!("shutdown: {error}")))
+    }
+
+    /// Sends one packet and closes the sending half, so that both arrive together.
+    pub fn send_last(&mut self, payload: &[u8]) -> Result<()> {
+        let held = setsockopt(&self.stream, sockopt::TcpCork, &true);
+        held.map_err(|error| problem(&self.who, &format!("TCP_CORK: {error}")))?;
+        self.send(payload)?;
+        self.finish()
     }
 
     /// The next packet or signal; compressed payloads are given as they are.

@@ -60,17 +60,37 @@ fn session(port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
 
 /// The same, of a Director with another hello.
 fn session_of(hello: &str, port: u16, job: u32, packets: &[&[u8]]) -> Result<Vec<String>> {
+    let mut peer = begun(hello, port, job)?;
+    for packet in packets {
+        peer.send(packet)?;
+    }
+    peer.finish()?;
+    rest(&mut peer)
+}
+
+/// A session whose Director waits for the end that this packet brings about.
+fn ended_session(port: u16, job: u32, packet: &[u8]) -> Result<Vec<String>> {
+    let mut peer = begun(&hello(DIRECTOR), port, job)?;
+    peer.send(packet)?;
+    rest(&mut peer)
+}
+
+/// One whose Director has closed it by then. It is still told here what a real one would not get.
+fn left_session(port: u16, job: u32, packet: &[u8]) -> Result<Vec<String>> {
+    let mut peer = begun(&hello(DIRECTOR), port, job)?;
+    peer.send_last(packet)?;
+    rest(&mut peer)
+}
+
+/// A Director's session up to the daemon's word about its job.
+fn begun(hello: &str, port: u16, job: u32) -> Result<Peer> {
     let mut peer = Peer::connect("FD", port)?;
     peer.send(hello.as_bytes())?;
     peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
     peer.send(job_command(job).as_bytes())?;
     // The event of this login may come before.
     while !peer.receive_text()?.starts_with("2000 OK Job ") {}
-    for packet in packets {
-        peer.send(packet)?;
-    }
-    peer.finish()?;
-    rest(&mut peer)
+    Ok(peer)
 }
 
 fn job_command(job: u32) -> String {
@@ -102,8 +122,18 @@ fn events_are_kept_for_the_next_director_that_logs_in() -> Result<()> {
         // A console's Director has hung up when its session ends.
         let told = session(port, 0, &[])?;
         assert!(!hears(&told, ALERT), "{told:?}");
-        session(port, 1, &[BAD_LEVEL])
+        ended_session(port, 1, BAD_LEVEL)
     })?;
+    assert!(hears(&stock, "2800 End Job") && !hears(&stock, ALERT), "{stock:?}");
+    assert!(hears(&ours, "2800 End Job") && hears(&ours, ALERT), "{ours:?}");
+    // So has the Director of a job that was canceled.
+    let [stock, ours] = answers(ports, |port| {
+        assert_eq!(stranger(port, b"bad first packet, three")?, [""; 0]);
+        left_session(port, 2, BAD_LEVEL)
+    })?;
+    assert!(hears(&stock, "2800 End Job") && hears(&stock, ALERT), "{stock:?}");
+    assert!(hears(&ours, "2800 End Job") && !hears(&ours, ALERT), "{ours:?}");
+    let [stock, ours] = answers(ports, |port| ended_session(port, 3, BAD_LEVEL))?;
     assert!(hears(&stock, "2800 End Job") && !hears(&stock, ALERT), "{stock:?}");
     assert!(hears(&ours, "2800 End Job") && hears(&ours, ALERT), "{ours:?}");
     Ok(())
@@ -176,7 +206,7 @@ fn repeated_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
         for _ in 0..2 {
             assert_eq!(stranger(port, b"a bad first packet")?, [""; 0]);
         }
-        session(port, 1, &[BAD_LEVEL])
+        ended_session(port, 1, BAD_LEVEL)
     })?;
     let (stock, ours) = (told(stock), told(ours));
     assert!(stock.len() == 1 && hears(&stock, "Message repeated 2 times: "), "{stock:?}");
