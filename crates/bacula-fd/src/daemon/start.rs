@@ -420,7 +420,50 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{read_to_string, write};
+    use std::process::Command;
+    use std::sync::mpsc::channel;
+
     use super::*;
+    use crate::shared::supervisor::Supervisor;
+
+    /// The writer belongs to the process, so there is one for this.
+    #[test]
+    fn the_last_mail_waits_for_a_writer_that_is_busy() {
+        const NAME: &str = "daemon::start::tests::the_last_mail_waits_for_a_writer_that_is_busy";
+        const FOLDER: &str = "FOLDER_OF_THE_LAST_MAIL";
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            last_mail(Path::new(&folder));
+        } else {
+            let folder = tempfile::tempdir().unwrap();
+            let mut alone = Command::new(std::env::current_exe().unwrap());
+            let ended = alone.args(["--exact", NAME]).env(FOLDER, folder.path()).status().unwrap();
+            assert!(ended.success());
+        }
+    }
+
+    fn last_mail(folder: &Path) {
+        let (file, mail, place) = (folder.join("fd.conf"), folder.join("mail"), folder.display());
+        let resources = format!(
+            "FileDaemon {{\n Name = x-fd\n WorkingDirectory = {place}\n PidDirectory = {place}\n}}\n\
+             Director {{\n Name = d\n Password = p\n}}\n\
+             Messages {{\n Name = m\n MailCommand = \"tee {}\"\n Mail = root = all\n}}\n",
+            mail.display()
+        );
+        write(&file, resources).unwrap();
+        let config = fd_config::load(file.as_os_str().as_bytes(), &mut Host, &mut Host).unwrap();
+        let supervisor = Supervisor::new(config, Vec::new());
+        // A disk that has much else to write takes the log's line after a second.
+        let (_disk, written) = channel::<()>();
+        let busy = move || {
+            let _never = written.recv_timeout(Duration::from_secs(1));
+        };
+        assert!(Writer::of_the_process().hand_over(busy));
+        supervisor.tell_here(MessageType::Info, b"last words\n");
+        supervisor.finish_local();
+        let sent = read_to_string(&mail).unwrap_or_default();
+        assert!(sent.ends_with("last words\n"), "{sent:?}");
+    }
 
     #[test]
     fn addresses_overlap_if_one_of_them_takes_the_calls_of_the_other() {

@@ -24,6 +24,8 @@ use crate::texts;
 const HISTORY: usize = 10;
 /// How long mail and other messages may take at the end of the daemon: what one mail program has.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(120);
+/// How long what was said before may take until it is their turn. A disk may have much to write.
+const LAST_TURN: Duration = Duration::from_secs(10);
 /// Daemon messages that wait for a Director; further ones are dropped, and are in the host's log
 /// only.
 const WAITING_MESSAGES: usize = 1000;
@@ -272,15 +274,15 @@ impl Supervisor {
     /// The daemon ends: the last mail is sent, within [`LAST_WORDS`], unless this host's
     /// destinations have no reader.
     pub(crate) fn finish_local(&self) {
-        let (done, is_done) = sync_channel(1);
-        let is_reading = Writer::of_the_process().flush();
+        let (tells, heard) = sync_channel(2);
         let taken = self.in_order(move |local| {
+            // The daemon waits for both, or not any more.
+            let _begun = tells.send(());
             local.finish();
-            // The daemon waits for it.
-            let _ended = done.send(());
+            let _ended = tells.send(());
         });
-        if is_reading && taken {
-            let _finished = is_done.recv_timeout(LAST_WORDS);
+        if taken && heard.recv_timeout(LAST_TURN).is_ok() {
+            let _finished = heard.recv_timeout(LAST_WORDS);
         }
     }
 
