@@ -115,7 +115,11 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     tracing::info!(daemon = %daemon.config().file_daemon.name, "listening");
     if let Some(manager) = &manager {
         let mut probe = Probe::new(Arc::clone(&daemon));
-        manager.ready(move || probe.stuck());
+        if let Err(error) = manager.ready(move || probe.stuck()) {
+            // The manager learns it by the end.
+            tracing::error!(%error, "no thread for the watchdog");
+            return Err(Ended(1));
+        }
     }
     let status = wait_for_the_end(&daemon, signals.as_ref())?;
     if let Some(manager) = &manager {
