@@ -140,11 +140,12 @@ fn is_plain(about: &Metadata) -> bool {
     is_own(about) || (about.is_file() && about.nlink() == 1 && geteuid().is_root())
 }
 
-/// Whether a file could not be opened for want of something that it is not to blame for: the next
-/// try may find it good.
+/// Whether a file could not be opened or read for want of something that it is not to blame for, as
+/// a descriptor, or a lease that another program holds: the next try may find it good.
 pub(crate) fn lacks_something(error: &io::Error) -> bool {
-    const WANTS: [Errno; 5] = [Errno::EMFILE, Errno::ENFILE, Errno::ENOMEM, Errno::EIO, Errno::ESTALE];
-    error.raw_os_error().is_some_and(|errno| WANTS.contains(&Errno::from_raw(errno)))
+    const TO_BLAME: [Errno; 7] =
+        [Errno::ENOENT, Errno::ELOOP, Errno::ENXIO, Errno::EISDIR, Errno::ENOTDIR, Errno::EACCES, Errno::EPERM];
+    error.raw_os_error().is_some_and(|errno| !TO_BLAME.contains(&Errno::from_raw(errno)))
 }
 
 fn open_or_create(

@@ -120,3 +120,17 @@ fn outputs_may_be_links_and_devices_where_only_the_operator_can_write() {
     }
     fs::remove_dir_all(&directory).unwrap();
 }
+
+#[test]
+fn only_what_is_wrong_with_a_file_is_a_reason_to_replace_it() {
+    // A lease, and a working directory on a network.
+    for errno in [Errno::EAGAIN, Errno::ETIMEDOUT, Errno::ENOTCONN, Errno::EHOSTDOWN, Errno::EINTR, Errno::EMFILE] {
+        assert!(lacks_something(&io::Error::from(errno)), "{errno}");
+    }
+    for errno in [Errno::ENOENT, Errno::ELOOP, Errno::ENXIO, Errno::EISDIR, Errno::EACCES, Errno::EPERM] {
+        assert!(!lacks_something(&io::Error::from(errno)), "{errno}");
+    }
+    for kind in [io::ErrorKind::PermissionDenied, io::ErrorKind::InvalidData] {
+        assert!(!lacks_something(&kind.into()), "{kind}");
+    }
+}
