@@ -57,6 +57,16 @@ pub(crate) struct SnapshotJournal {
 struct State {
     snapshots: BTreeMap<u64, Snapshot>,
     last: u64,
+    /// What the daemon before this one has left is in it.
+    is_read: bool,
+}
+
+impl State {
+    fn add(&mut self, snapshot: Snapshot) -> u64 {
+        self.last += 1;
+        self.snapshots.insert(self.last, snapshot);
+        self.last
+    }
 }
 
 impl SnapshotJournal {
@@ -71,19 +81,10 @@ impl SnapshotJournal {
     pub(crate) fn load(&self) -> Vec<(u64, Snapshot)> {
         // That of a daemon that was killed while it wrote. Mostly there is none.
         let _ = std::fs::remove_file(own_file::in_the_making(&self.path));
-        let left = match read(&self.path) {
-            Ok(left) => left,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => {
-                tracing::warn!(%error, path = %self.path.display(), "the journal of snapshots is not used");
-                Vec::new()
-            }
-        };
         let mut state = self.state.lock();
-        for snapshot in left {
-            state.last += 1;
-            let number = state.last;
-            state.snapshots.insert(number, snapshot);
+        if let Err(error) = self.read(&mut state) {
+            let path = self.path.display();
+            tracing::warn!(%error, %path, "snapshots that were left stay until the next start: no journal");
         }
         state.snapshots.iter().map(|(number, snapshot)| (*number, snapshot.clone())).collect()
     }
@@ -91,10 +92,8 @@ impl SnapshotJournal {
     /// Adds a snapshot, before it is made; its number.
     pub(crate) fn add(&self, snapshot: &Snapshot) -> u64 {
         let mut state = self.state.lock();
-        state.last += 1;
-        let number = state.last;
-        state.snapshots.insert(number, snapshot.clone());
-        self.write(&state);
+        let number = state.add(snapshot.clone());
+        self.write(&mut state);
         number
     }
 
@@ -102,18 +101,42 @@ impl SnapshotJournal {
     pub(crate) fn note(&self, number: u64, snapshot: &Snapshot) {
         let mut state = self.state.lock();
         state.snapshots.insert(number, snapshot.clone());
-        self.write(&state);
+        self.write(&mut state);
     }
 
     /// It is gone, or stays for good.
     pub(crate) fn forget(&self, number: u64) {
         let mut state = self.state.lock();
         state.snapshots.remove(&number);
-        self.write(&state);
+        self.write(&mut state);
     }
 
-    fn write(&self, state: &State) {
-        if let Err(error) = write(&self.path, state) {
+    /// Reads what was left, if that has not been done.
+    ///
+    /// # Errors
+    /// It can't be read for the moment, and must not be replaced either.
+    fn read(&self, state: &mut State) -> io::Result<()> {
+        if state.is_read {
+            return Ok(());
+        }
+        match read(&self.path) {
+            Ok(left) => {
+                for snapshot in left {
+                    state.add(snapshot);
+                }
+            }
+            Err(error) if own_file::lacks_something(&error) => return Err(error),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(%error, path = %self.path.display(), "the journal of snapshots is not used");
+            }
+        }
+        state.is_read = true;
+        Ok(())
+    }
+
+    fn write(&self, state: &mut State) {
+        if let Err(error) = self.read(state).and_then(|()| write(&self.path, state)) {
             let path = self.path.display();
             tracing::warn!(%error, %path, "snapshots are not removed if the daemon dies: no journal");
         }

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::*;
+use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
 
 const COMMAND: &[u8] = b"bpipe:/x:cat /etc/x:psql shop";
 
@@ -92,9 +93,9 @@ fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
 
 /// The limit belongs to the process, so there is one for this.
 #[test]
-fn for_want_of_a_descriptor_no_file_is_replaced_and_no_command_forgotten() {
+fn for_want_of_a_descriptor_no_file_is_replaced_and_nothing_forgotten() {
     const NAME: &str =
-        "shared::known_commands::tests::for_want_of_a_descriptor_no_file_is_replaced_and_no_command_forgotten";
+        "shared::known_commands::tests::for_want_of_a_descriptor_no_file_is_replaced_and_nothing_forgotten";
     const FOLDER: &str = "FOLDER_WITHOUT_DESCRIPTORS";
     if let Some(folder) = std::env::var_os(FOLDER) {
         without_descriptors(Path::new(&folder));
@@ -111,15 +112,30 @@ fn without_descriptors(folder: &Path) {
     let own = folder.join("own");
     fs::write(&own, "kept").unwrap();
     fs::set_permissions(&own, fs::Permissions::from_mode(0o600)).unwrap();
+    let snapshot = |name: &[u8]| Snapshot { name: name.to_vec(), ..Snapshot::default() };
+    let names_left = || -> Vec<Vec<u8>> {
+        let left = SnapshotJournal::new(folder, 1).load();
+        left.into_iter().map(|(_, snapshot)| snapshot.name).collect()
+    };
+    SnapshotJournal::new(folder, 1).add(&snapshot(b"left"));
+    let journal = SnapshotJournal::new(folder, 1);
     KnownCommands::new(folder, 1).note(b"dir", [COMMAND].into_iter());
     let (known, (soft, hard)) = (KnownCommands::new(folder, 1), getrlimit(Resource::RLIMIT_NOFILE).unwrap());
     setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
     let opened = [own_file::open, own_file::open_any_mode, own_file::open_to_append].map(|open| open(&own, 0o600));
     let is_known = known.has(b"dir", COMMAND);
     known.note(b"dir", [&b"bpipe:/x:other"[..]].into_iter());
+    assert!(journal.load().is_empty());
+    journal.forget(journal.add(&snapshot(b"first")));
+    let second = journal.add(&snapshot(b"second"));
     setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
     assert!(opened.iter().all(Result::is_err) && !is_known);
     assert_eq!(fs::read_to_string(&own).unwrap(), "kept");
+    assert_eq!(names_left(), [b"left"]);
+    journal.note(second, &snapshot(b"second"));
+    assert_eq!(names_left(), [&b"second"[..], b"left"]);
+    journal.forget(second);
+    assert_eq!(names_left(), [b"left"]);
     known.note(b"dir", [&b"bpipe:/x:next"[..]].into_iter());
     for known in [known, KnownCommands::new(folder, 1)] {
         assert!(known.has(b"dir", COMMAND) && known.has(b"dir", b"bpipe:/x:next"));
