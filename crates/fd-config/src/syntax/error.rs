@@ -29,6 +29,13 @@ pub struct Place {
     pub begin_column: usize,
 }
 
+impl Place {
+    /// The file as texts call it: what a program gets as arguments may be a secret.
+    fn open_file(&self) -> Vec<u8> {
+        if self.file.starts_with(b"|") { without_secret(&self.file) } else { self.file.clone() }
+    }
+}
+
 /// A line of the file that can't be understood.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SyntaxError {
@@ -66,7 +73,7 @@ impl SyntaxError {
                 if let Some(place) = place {
                     let position = format!("            : line {}, col {} of file ", place.line, place.column);
                     body.extend_from_slice(position.as_bytes());
-                    body.extend_from_slice(&place.file);
+                    body.extend_from_slice(&place.open_file());
                     body.push(b'\n');
                     body.extend_from_slice(&self.open_line(&place.source_line));
                     body.push(b'\n');
@@ -123,7 +130,7 @@ impl fmt::Debug for SyntaxError {
 impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(place) = &self.place {
-            write!(f, "{}:{}:{}: ", String::from_utf8_lossy(&place.file), place.line, place.column)?;
+            write!(f, "{}:{}:{}: ", String::from_utf8_lossy(&place.open_file()), place.line, place.column)?;
         }
         let text = fill(self.text.template, &self.open_values());
         f.write_str(String::from_utf8_lossy(&text).trim_end())

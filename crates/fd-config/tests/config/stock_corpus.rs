@@ -257,9 +257,10 @@ fn a_message_about_a_line_hides_passwords() {
 }
 
 /// Mistakes in lines with passwords.
-const WITH_PASSWORDS: [&str; 4] = [
+const WITH_PASSWORDS: [&str; 5] = [
     "Director {\n Password = 123456\n}",
     "Director {\n Password = s3cret\n Password = 123456 }",
     "Director {\n Password\n s3cret\n}",
     "Director { Name = d; Password = s3cret; Disable Command = cancel }",
+    "@|\"echo --password=s3cret\"\n",
 ];
