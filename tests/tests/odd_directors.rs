@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, reason = "what helps a test fails the test, like the test itself")]
 
+use std::fs;
 use std::io::Write as _;
 use std::thread;
 
@@ -23,7 +24,9 @@ fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>>
     options.tls_psk = false;
     options.file_sets.extend(file_sets);
     for client in &mut options.clients {
-        client.messages = vec![format!("Director = {DIRECTOR} = all, events, !skipped, !restored")];
+        let to_director = format!("Director = {DIRECTOR} = all, events, !skipped, !restored");
+        client.messages = vec![to_director, "Append = @WORK@/heard = all".to_owned()];
+        client.file_daemon.push("Maximum Bandwidth Per Job = 10 mb/s".to_owned());
     }
     let mut bed = Bed::start(options)?;
     let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
@@ -136,6 +139,48 @@ fn events_are_kept_for_the_next_director_that_logs_in() -> Result<()> {
     let [stock, ours] = answers(ports, |port| ended_session(port, 3, BAD_LEVEL))?;
     assert!(hears(&stock, "2800 End Job") && !hears(&stock, ALERT), "{stock:?}");
     assert!(hears(&ours, "2800 End Job") && hears(&ours, ALERT), "{ours:?}");
+    Ok(())
+}
+
+#[test]
+fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
+    let Some((ports, mut bed)) = both("failed-login", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
+    answers(ports, |port| {
+        stranger(port, hello("nobody").as_bytes())?;
+        stranger(port, format!("Hello Director {DIRECTOR} callxing 10002 tlspsk=0\n").as_bytes())?;
+        for _ in 0..2 {
+            let mut peer = Peer::connect("FD", port)?;
+            peer.send(hello(DIRECTOR).as_bytes())?;
+            assert!(peer.log_in(&key_of_password("another"), DIRECTOR).is_err());
+            rest(&mut peer)?;
+        }
+        Ok(Vec::new())
+    })?;
+    let wrong_password = |bed: &Bed, client: &str| {
+        let heard = bed.folder().join("work").join(client).join("heard");
+        let heard = fs::read_to_string(heard).unwrap_or_default();
+        (heard.matches("Incorrect password given by Director").count(), heard)
+    };
+    for (client, times) in [("reference", 2), ("test", 1)] {
+        wait_for("the wrong password in the file", PATIENCE, || {
+            let (count, heard) = wrong_password(&bed, client);
+            let begin = format!("{client}-fd: Fatal Error at authenticatebase.cc:538 because:\nIncorrect password");
+            Ok(if count == times && heard.contains(&begin) { Ok(()) } else { Err(heard) })
+        })?;
+        let printed = bed.client(client)?.daemon().output();
+        for reason in [
+            "[FE0027] Connection from unknown Director nobody at 127.0.0.1 rejected.",
+            "Bad Hello command from Director at 127.0.0.1: Hello Director bed-dir callxing 10002 tlspsk=0",
+        ] {
+            assert!(printed.contains(reason), "{client}: {printed}");
+        }
+    }
+    // The next Director has nothing to do with it, but may be the only one who reads.
+    let [stock, ours] = answers(ports, |port| ended_session(port, 1, BAD_LEVEL))?;
+    let text = "Security Alert: Message repeated 2 times: Incorrect password given by Director bed-dir at 127.0.0.1.";
+    assert!(!hears(&stock, "Incorrect password") && hears(&ours, text), "{stock:?}, {ours:?}");
+    let (count, heard) = wrong_password(&bed, "test");
+    assert_eq!(count, 1, "{heard}");
     Ok(())
 }
 

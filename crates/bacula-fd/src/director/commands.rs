@@ -149,7 +149,10 @@ impl Conversation<'_> {
                 0 | 1 => message.text,
                 times => [texts::repeated(times).as_bytes(), &message.text].concat(),
             };
-            if self.daemon.config().file_daemon.messages.wants(kind.number()) {
+            if message.is_told_here {
+                let line = texts::job_line(&self.daemon.config().file_daemon.name, 0, kind, &text);
+                self.send_line(0, kind.number(), message.time, &line);
+            } else if self.daemon.config().file_daemon.messages.wants(kind.number()) {
                 self.deliver(0, kind, message.time, &text);
             }
         }

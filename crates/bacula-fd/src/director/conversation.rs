@@ -234,7 +234,8 @@ impl<'d> Conversation<'d> {
         self.deliver_line(job_id, kind.number(), time, &line);
     }
 
-    fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
+    /// Sends a line to the Director, as often as it is a destination for it.
+    pub(super) fn send_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
         let takers = self.daemon.config().file_daemon.messages.destinations_of(type_number);
         let to_director = takers.filter(|destination| destination.kind == DestinationKind::Director).count();
         if let Some(directors_number) = self.telling.numbering.of(type_number) {
@@ -242,6 +243,10 @@ impl<'d> Conversation<'d> {
                 self.queue(&texts::jmsg(job_id, directors_number, time, line));
             }
         }
+    }
+
+    fn deliver_line(&mut self, job_id: u32, type_number: u8, time: i64, line: &[u8]) {
+        self.send_line(job_id, type_number, time, line);
         let expand = |command: &[u8], recipients: &[u8]| self.operator_command(command, recipients);
         let has_job = job_id != 0 && self.session.job.get().is_some();
         let job: Option<&Expand<'_>> = if has_job { Some(&expand) } else { None };

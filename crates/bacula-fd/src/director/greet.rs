@@ -162,11 +162,15 @@ fn greet(
 ) -> Option<Channel> {
     let ip = caller.ip;
     let Some(greeting) = DirectorHello::parse(frame) else {
-        turn_away(daemon, channel, ip, &texts::bad_hello(ip, frame));
+        let text = texts::bad_hello(ip, frame);
+        log_refusal(&text);
+        turn_away(daemon, channel, ip, &text);
         return None;
     };
     let Some(resource) = daemon.config().director(&greeting.name) else {
-        turn_away(daemon, channel, ip, &texts::unknown_director(&greeting.name, ip));
+        let text = texts::unknown_director(&greeting.name, ip);
+        log_refusal(&text);
+        turn_away(daemon, channel, ip, &text);
         return None;
     };
     let left = daemon.login().saturating_sub(caller.begin.elapsed());
@@ -186,7 +190,7 @@ fn greet(
             match &error {
                 AuthError::WrongPassword => {
                     let text = texts::incorrect_password(name, ip);
-                    daemon.supervisor.say(MessageType::Fatal, "authenticatebase.cc:538", text);
+                    daemon.supervisor.say_here(MessageType::Fatal, "authenticatebase.cc:538", text);
                 }
                 AuthError::Clear | AuthError::Reflected => {
                     let text = texts::suspicious_login(name, ip, error.detail());
@@ -214,6 +218,11 @@ fn authenticate(
     let secrets = Secrets { key: credentials.key.clone(), certificates };
     let (mut machine, first) = Authentication::server(credentials, peer);
     dialogue::lead(channel, &mut machine, first, &secrets, Signals::All, limit)
+}
+
+/// A stranger's words order no terminal about.
+fn log_refusal(text: &[u8]) {
+    tracing::warn!("{}", String::from_utf8_lossy(&shown(text.trim_ascii_end())));
 }
 
 /// Tells a peer why, lets it wait, and closes.

@@ -56,6 +56,8 @@ pub(crate) struct DaemonMessage {
     pub text: Vec<u8>,
     /// How often it was said.
     pub times: u32,
+    /// This host's destinations have it.
+    pub is_told_here: bool,
 }
 
 /// The registry of sessions, finished jobs and daemon messages.
@@ -193,12 +195,31 @@ impl Supervisor {
     pub(crate) fn say(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         self.log_on_host(kind, line);
+        self.keep(kind, text, false);
+    }
+
+    /// The same, with this host's destinations now: no Director may come. What a stranger can have
+    /// said again and again is said there once, until a Director has it.
+    pub(crate) fn say_here(&self, kind: MessageType, place: &str, text: Vec<u8>) {
+        let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
+        self.log_on_host(kind, line.clone());
+        if self.keep(kind, text, true) {
+            self.deliver_locally(kind.number(), clock::seconds(), &line, None);
+        }
+    }
+
+    /// Keeps a message for the next Director; whether it is none that waits already.
+    fn keep(&self, kind: MessageType, text: Vec<u8>, is_told_here: bool) -> bool {
         let mut waiting = self.waiting.lock();
         if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
             last.times = last.times.saturating_add(1);
-        } else if waiting.len() < WAITING_MESSAGES {
-            waiting.push(DaemonMessage { kind, time: clock::seconds(), text, times: 1 });
+            return false;
         }
+        let has_room = waiting.len() < WAITING_MESSAGES;
+        if has_room {
+            waiting.push(DaemonMessage { kind, time: clock::seconds(), text, times: 1, is_told_here });
+        }
+        has_room
     }
 
     /// Writes a line to the host's log, as an error. A host without a log daemon keeps its messages
