@@ -153,6 +153,8 @@ fn collectors_write_what_the_stock_daemon_s_write() -> Result<()> {
     let heard = listen(server);
     let work = bed.client(NAME)?.work.clone();
     let mut parts = vec![("log", logged(&mut bed)?)];
+    let printed = bed.client(NAME)?.daemon().output();
+    assert!(printed.contains("Error opening collector data file: /no/such/file"), "{printed}");
     let mut modes = Vec::new();
     for file in ["csv", "filter"] {
         wait_for_samples(&work.join(file))?;

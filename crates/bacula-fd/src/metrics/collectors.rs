@@ -69,6 +69,7 @@ fn collect(daemon: &Daemon, number: usize, resource: &Statistics) {
         if graphite {
             to_graphite(daemon, number, resource, &lines);
         } else if let Err((place, text)) = to_file(resource.file.as_deref(), &lines) {
+            tracing::error!(collector = %resource.name, "{text}");
             daemon.supervisor.announce(MessageType::Error, place, format!("{text}\n").as_bytes());
             collectors.change(number, |state| (state.running, state.error) = (false, text));
             return;
