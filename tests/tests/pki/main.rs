@@ -139,6 +139,15 @@ fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
     let source = tree(&options)?;
     options.file_sets = file_sets(&source);
     let bed = Bed::start(options)?;
+    for (name, cipher, digest) in &combinations {
+        for (_, client) in sides(fd, name) {
+            let header = bed.console(&[&format!(".status client={client}-fd header")])?;
+            let told = [("pkicipher", cipher), ("pkidigest", digest)];
+            for line in told.map(|(key, value)| format!("{key}={}\n", value.to_lowercase())) {
+                assert!(header.contains(&line), "{client}: no {line} in {header}");
+            }
+        }
+    }
 
     let mut rows = good(&bed, queue_all(&bed, fd, &combinations)?)?.into_iter();
     let mut restores = Vec::new();

@@ -35,8 +35,10 @@ pub(crate) fn header(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.list("plugins", &names(&daemon.plugins()));
     out.number("pkiencryption", u8::from(pki.encryption));
     out.number("pkisignature", u8::from(pki.encryption || pki.signatures));
-    out.text("pkicipher", b"");
-    out.text("pkidigest", b"");
+    let (cipher, digest) = (pki.cipher.name(), pki.digest.directive().unwrap_or_default().to_ascii_lowercase());
+    let is_used = pki.signatures;
+    out.text("pkicipher", if is_used { cipher.as_bytes() } else { b"" });
+    out.text("pkidigest", if is_used { digest.as_bytes() } else { b"" });
     out.number("fips", 0);
     out.text("crypto", Platform::crypto().as_bytes());
     out.flag("gpfs", false);
