@@ -208,6 +208,15 @@ fn a_bad_verify_level_is_answered_with_the_command() -> Result<()> {
 }
 
 #[test]
+fn numbers_in_the_status_have_commas_as_the_stock_daemon_s() -> Result<()> {
+    let Some((ports, _bed)) = both("commas", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
+    for said in answers(ports, |port| session(port, 0, &[b"status"]))? {
+        assert!(hears(&said, " bwlimit=9,765kB/s\n"), "{said:?}");
+    }
+    Ok(())
+}
+
+#[test]
 fn only_ours_reports_its_activity() -> Result<()> {
     let folder = Folder::new("activity-fifo")?;
     let fifo = folder.path().join("fifo\u{1b}[2J\u{202e}x");

@@ -84,7 +84,7 @@ fn header(daemon: &Daemon) -> Vec<String> {
             " Sizes: boffset_t=8 size_t=8 debug={} trace={} mode=0,0 bwlimit={}kB/s\n",
             debug.level(),
             u8::from(debug.traces()),
-            daemon.jobs.default_bandwidth.get() / 1024
+            commas(daemon.jobs.default_bandwidth.get() / 1024)
         ),
         format!(" Crypto: fips=N/A crypto={}\n", Platform::crypto()),
     ]);
