@@ -1,6 +1,8 @@
 //! The groups of `.status`: `header`, `running`, `terminated`, `resources`, `statistics`, and our
 //! own `activity` (reference 02 §11.3).
 
+use std::net::{Ipv6Addr, SocketAddr};
+
 use fd_messages::{Said, short_job_name, shown};
 
 use super::output::Output;
@@ -156,8 +158,7 @@ pub(crate) fn resources(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.number("HeartbeatInterval", own.heartbeat_interval.as_secs());
     out.number("MaximumConcurrentJobs", own.max_concurrent_jobs);
     out.number("FDPort", own.port());
-    // Empty in the stock daemon, too, whatever the address is.
-    out.text("FDAddress", b"");
+    out.text("FDAddress", fd_address(&own.addresses));
     out.number("SDConnectTimeout", own.sd_connect_timeout.as_secs());
     out.number("MaximumNetworkBufferSize", own.max_network_buffer_size);
     out.number("MaximumBandwidthPerJob", daemon.jobs.default_bandwidth.get());
@@ -202,4 +203,30 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.end_list_group();
     frames.push(out.frame());
     frames
+}
+
+/// Empty in the stock daemon, too, but for the wildcard of IPv6.
+fn fd_address(addresses: &[SocketAddr]) -> &'static [u8] {
+    match addresses {
+        [only] if only.ip() == Ipv6Addr::UNSPECIFIED => b"::",
+        _ => b"",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_wildcard_of_ipv6_is_told() {
+        for (addresses, expected) in [
+            (&["[::]:9102"][..], &b"::"[..]),
+            (&["0.0.0.0:9102"], b""),
+            (&["127.0.0.1:9102"], b""),
+            (&["127.0.0.1:9102", "[::1]:9102"], b""),
+        ] {
+            let parsed: Vec<SocketAddr> = addresses.iter().map(|address| address.parse().unwrap()).collect();
+            assert_eq!(fd_address(&parsed), expected, "{addresses:?}");
+        }
+    }
 }
