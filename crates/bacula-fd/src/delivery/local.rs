@@ -131,7 +131,8 @@ impl LocalDestinations {
         if let Some(file) = self.mail.get_mut(&place) {
             return file.write_all(dated);
         }
-        let path = self.working_directory.join(format!("{0}.{0}.1.mail", self.name));
+        // The stock daemon's has the name twice, which a long one leaves no room for.
+        let path = self.working_directory.join(format!("{}.1.mail", self.name));
         let mut file = own_file::create(&path, 0o600)?;
         // A daemon that is killed leaves no mail behind. What can't be removed is replaced by the
         // next one.

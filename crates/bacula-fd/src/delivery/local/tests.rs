@@ -52,6 +52,18 @@ fn mail_is_sent_at_the_end_of_a_session_and_operator_commands_run_at_once() {
 }
 
 #[test]
+fn mail_waits_in_a_file_whatever_the_length_of_the_daemon_s_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = Some(format!("tee {}/mail", folder.path().display()));
+    let destinations = vec![destination(DestinationKind::Mail, "root", command)];
+    let messages = Messages { destinations, ..Messages::default() };
+    let mut local = LocalDestinations::new(messages, &"n".repeat(127), folder.path().to_owned());
+    local.deliver(INFO, 0, b"one\n", None);
+    local.finish();
+    assert!(std::fs::read_to_string(folder.path().join("mail")).unwrap_or_default().ends_with("one\n"));
+}
+
+#[test]
 fn a_file_begins_anew_with_each_session_and_an_appended_one_does_not() {
     let folder = std::env::temp_dir().join(format!("ferrofd-files-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
