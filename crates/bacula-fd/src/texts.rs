@@ -7,7 +7,9 @@
 
 use std::fmt::{Display, Write as _};
 use std::net::{Ipv6Addr, SocketAddr};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use fd_bsock::scan::bash_spaces;
@@ -506,10 +508,19 @@ pub(crate) fn default_mail_command(recipients: &[u8]) -> Vec<u8> {
     [b"/usr/lib/sendmail -F Bacula ", recipients].concat()
 }
 
+/// How a program ended (reference 06 §10.1).
+pub(crate) fn ended(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("Child exited with code {code}"),
+        (None, Some(signal)) => format!("Child died from signal {signal}: {}", fd_os::signal_words(signal)),
+        (None, None) => "Unknown Error".to_owned(),
+    }
+}
+
 /// An operator command that failed.
 pub(crate) fn operator_failed(command: &[u8], why: &str) -> String {
     let command = String::from_utf8_lossy(command);
-    format!("Msg delivery error: Operator mail program terminated in error.\nCMD={command}\nERR={why}\n")
+    format!("Msg delivery error: Operator mail program terminated in error.\nCMD={command}\nERR={why}")
 }
 
 /// A mail command with its codes replaced, outside jobs (reference 06 §7.8).

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use fd_config::{Destination, DestinationKind, Messages};
 use fd_messages::MessageType;
-use fd_messages::split_arguments;
 use nix::errno::Errno;
 use socket2::{Domain, SockAddr, Socket, Type};
 
@@ -113,8 +112,7 @@ impl LocalDestinations {
             };
             // That mail can't be sent is not reported, as in the stock daemon: there is no other
             // way to say it.
-            let run =
-                ProgramRun { argv: split_arguments(&command), content: Content::File(head, file), failed: |_, _| {} };
+            let run = ProgramRun { command, content: Content::File(head, file), failed: |_, _| {} };
             if !self.programs.send(run) {
                 undelivered(texts::TOO_MANY_MESSAGES);
             }
@@ -149,9 +147,9 @@ impl LocalDestinations {
             (None, _) => (texts::MAIL_HEAD.to_vec(), texts::default_mail_command(&destination.place)),
         };
         let run = ProgramRun {
-            argv: split_arguments(&command),
+            command,
             content: Content::Bytes([head, dated].concat()),
-            failed: |argv, why| undelivered(&texts::operator_failed(&argv.join(&b' '), why)),
+            failed: |command, why| undelivered(&texts::operator_failed(command, why)),
         };
         if self.programs.send(run) { Ok(()) } else { Err(io::Error::other(texts::TOO_MANY_MESSAGES)) }
     }

@@ -12,8 +12,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fd_messages::split_arguments;
 use fd_os::process::{Group, Program};
 use fd_os::threads;
+
+use crate::texts;
 
 /// Messages that may wait; further ones are lost, with an error message.
 const WAITING: usize = 100;
@@ -32,12 +35,12 @@ pub(crate) enum Content {
 /// One program to be run.
 #[derive(Debug)]
 pub(crate) struct ProgramRun {
-    /// The program and its arguments.
-    pub(crate) argv: Vec<Vec<u8>>,
+    /// The program and its arguments, as they are written.
+    pub(crate) command: Vec<u8>,
     /// Its input.
     pub(crate) content: Content,
-    /// Called with the reason when the program could not do its work.
-    pub(crate) failed: fn(&[Vec<u8>], &str),
+    /// Called with the command and the reason when the program could not do its work.
+    pub(crate) failed: fn(&[u8], &str),
 }
 
 /// The thread that runs them; it starts with the first message.
@@ -68,11 +71,11 @@ impl ProgramQueue {
 }
 
 fn run_all(runs: &Receiver<ProgramRun>) {
-    for ProgramRun { argv, content, failed } in runs {
-        match run(&argv, content, TIME_LIMIT) {
+    for ProgramRun { command, content, failed } in runs {
+        match run(&split_arguments(&command), content, TIME_LIMIT) {
             Ok(status) if status.success() => {}
-            Ok(status) => failed(&argv, &status.to_string()),
-            Err(error) => failed(&argv, &fd_os::io_error_text(&error)),
+            Ok(status) => failed(&command, &texts::ended(status)),
+            Err(error) => failed(&command, &fd_os::io_error_text(&error)),
         }
     }
 }

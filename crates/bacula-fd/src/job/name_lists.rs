@@ -20,7 +20,7 @@ use crate::job::matcher::Matcher;
 use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
-use crate::texts::{LIST_IS_EXCLUDED, NO_PROGRAM};
+use crate::texts::{self, LIST_IS_EXCLUDED, NO_PROGRAM};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -109,7 +109,7 @@ impl ListReader {
             Ok(status) if status.success() => draft.list_end()?,
             Ok(status) => {
                 let number = status.code().or_else(|| status.signal()).unwrap_or(-1);
-                draft.list_failed(ListFailure::Status { status: number, error: program::describe(status) })?;
+                draft.list_failed(ListFailure::Status { status: number, error: texts::ended(status) })?;
             }
             Err(error) => {
                 draft.list_failed(ListFailure::Status { status: -1, error: io_error_text(&error) })?;

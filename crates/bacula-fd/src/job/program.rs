@@ -5,8 +5,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
 
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
 use fd_messages::split_arguments;
@@ -97,22 +97,16 @@ pub(crate) fn exec_status(error: &io::Error) -> i32 {
     place.and_then(|place| i32::try_from(place).ok()).map_or(255, |place| 200 + place)
 }
 
-/// How a program ended, in words.
-pub(crate) fn describe(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("Child exited with code {code}"),
-        (None, Some(signal)) => format!("Child died from signal {signal}: {}", fd_os::signal_words(signal)),
-        (None, None) => "Unknown Error".to_owned(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::ExitStatus;
 
     use fd_os::io_error_text;
 
     use super::*;
+    use crate::texts::ended;
 
     #[test]
     fn a_missing_program_is_reported() {
@@ -158,9 +152,9 @@ mod tests {
 
     #[test]
     fn ends_of_programs_have_the_stock_words() {
-        assert_eq!(describe(ExitStatus::from_raw(3 << 8)), "Child exited with code 3");
+        assert_eq!(ended(ExitStatus::from_raw(3 << 8)), "Child exited with code 3");
         // No stock words: it did run.
-        assert_eq!(describe(ExitStatus::from_raw(200 << 8)), "Child exited with code 200");
-        assert_eq!(describe(ExitStatus::from_raw(15)), "Child died from signal 15: Termination");
+        assert_eq!(ended(ExitStatus::from_raw(200 << 8)), "Child exited with code 200");
+        assert_eq!(ended(ExitStatus::from_raw(15)), "Child died from signal 15: Termination");
     }
 }

@@ -247,7 +247,7 @@ fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dy
         Some(status) if status.success() => Ok(()),
         Some(status) => {
             let number = status.code().or_else(|| status.signal()).unwrap_or(NOT_STARTED);
-            Err(Failure { status: number, error: program::describe(status), refused: None })
+            Err(Failure { status: number, error: texts::ended(status), refused: None })
         }
         None => Err(Failure::not_started()),
     }

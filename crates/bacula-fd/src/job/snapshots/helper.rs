@@ -148,8 +148,8 @@ impl Helper {
                     Some(error) if status.code() == Some(1) => {
                         Err(Failed { status: answer.status.unwrap_or(0), error, was_ended: false })
                     }
-                    _ if status.code() == Some(1) => Err(failed(&printed, &program::describe(status))),
-                    _ => Err(Failed { status: 0, ..failed(&printed, &program::describe(status)) }),
+                    _ if status.code() == Some(1) => Err(failed(&printed, &texts::ended(status))),
+                    _ => Err(Failed { status: 0, ..failed(&printed, &texts::ended(status)) }),
                 }
             }
             Ok((printed, None)) => {
