@@ -51,9 +51,10 @@ fn a_kept_file_is_not_changed_by_what_follows_on_the_volume() -> Result<()> {
     update.stream = 37;
     let end = update.data.len() - 2;
     update.data.splice(end.., *b"1\0");
-    let mut patch = attributes(3, "/f", 0o104_711, "", 2);
-    patch.data.splice(end.., *b"1\0");
-    let kinds = [vec![update], vec![patch, record(2, *b"EVIL")]];
+    // A file that is sent whole behind one, which the stock daemon takes for a patch.
+    let mut whole = attributes(3, "/f", 0o104_711, "", 2);
+    whole.data.splice(end.., *b"1\0");
+    let kinds = [vec![update], vec![whole, record(2, *b"EVIL content")]];
     // What the volume has is older than what is there.
     let modes = ['n', 'w', 'a'];
     for (job, (replace, later)) in modes.iter().flat_map(|mode| kinds.iter().map(move |kind| (*mode, kind))).enumerate()

@@ -32,7 +32,7 @@ pub(crate) struct RestoreItem {
     pub(crate) stat: Stat,
     /// The stream of its data.
     pub(crate) data_stream: Stream,
-    /// If above 0, it is a patch of an existing file.
+    /// If above 0, it is a patch of an existing file, which a plugin has saved.
     pub(crate) delta_seq: i64,
     /// Whether it only updates the attributes of an existing file (stream 37).
     pub(crate) is_update: bool,
@@ -73,7 +73,9 @@ impl RestoreItem {
             link,
             stat,
             data_stream: record.lstat.data_stream,
-            delta_seq: record.delta_seq,
+            // Only plugins save patches. The stock daemon numbers what it sends whole behind an
+            // update of attributes, too (reference 04 §6.4).
+            delta_seq: if is_of_plugin { record.delta_seq } else { 0 },
             is_update: stream.kind() == Stream::ATTRIBUTES_UPDATE,
         })
     }

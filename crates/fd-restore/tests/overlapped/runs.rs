@@ -49,7 +49,8 @@ fn volume(dice: &mut Dice) -> Volume {
         match dice.below(40) {
             0 => volume.symlink(&name, dice.one_of(&["a", "b", "../d", "0"])),
             1 => volume.put(&Saved::hard_link(&name, &format!("{}/{}", dice.one_of(&FOLDERS), dice.one_of(&NAMES)))),
-            2 => volume.put(&Saved { delta_seq: 1, ..Saved::file(&name) }).record(Stream::FILE_DATA, b"patch"),
+            2 => volume.patch(&Saved::file(&name)).record(Stream::FILE_DATA, b"patch").stop(),
+            39 => volume.put(&Saved { delta_seq: 1, ..Saved::file(&name) }).record(Stream::FILE_DATA, b"whole"),
             3 => volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file(&name) }),
             4 => volume.put(&Saved::new(&name, FileType::Special, 0o010_640)),
             5..=9 => volume.directory(&format!("{folder}/")),

@@ -75,9 +75,7 @@ fn a_link_of_the_volume_is_not_followed() {
         volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_666));
         volume.put(&Saved::hard_link("/d/hard", "/d/f"));
         volume.put(&Saved::new("/d/f", FileType::Raw, 0o100_666)).record(Stream::FILE_DATA, b"evil");
-        let mut delta = Saved::file("/d/f");
-        delta.delta_seq = 1;
-        volume.put(&delta).record(Stream::FILE_DATA, b"evil");
+        volume.patch(&Saved::file("/d/f")).record(Stream::FILE_DATA, b"evil").stop();
         let mut update = Saved::file("/d/f");
         update.stream = Stream::ATTRIBUTES_UPDATE;
         volume.put(&update);
@@ -128,10 +126,7 @@ fn links_made_by_an_earlier_job_do_not_lead_out() {
             |volume, _| volume.directory("/d/made/"),
             |volume, _| volume.put(&Saved::new("/d/fifo", FileType::Special, 0o010_666)),
             |volume, _| volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file("/d/f") }),
-            |volume, _| {
-                let patch = Saved { delta_seq: 1, ..Saved::file("/d/f") };
-                volume.put(&patch).record(Stream::FILE_DATA, b"evil")
-            },
+            |volume, _| volume.patch(&Saved::file("/d/f")).record(Stream::FILE_DATA, b"evil").stop(),
         ],
         // A name of the victim itself, then its owner and mode.
         &[
@@ -278,9 +273,10 @@ fn a_final_link_is_never_written_through() {
     for name in ["f", "new"] {
         let mut volume = Volume::new();
         let target = format!("../victim/{name}");
-        for (file_type, delta_seq) in [(FileType::Regular, 1), (FileType::Raw, 0), (FileType::Fifo, 0)] {
-            let mut saved = Saved::new("/l", file_type, 0o100_666);
-            saved.delta_seq = delta_seq;
+        volume.symlink("/l", &target).patch(&Saved::new("/l", FileType::Regular, 0o100_666));
+        volume.record(Stream::FILE_DATA, b"evil").stop();
+        for file_type in [FileType::Raw, FileType::Fifo] {
+            let saved = Saved::new("/l", file_type, 0o100_666);
             volume.symlink("/l", &target).put(&saved).record(Stream::FILE_DATA, b"evil");
         }
         let mut update = Saved::file("/l");

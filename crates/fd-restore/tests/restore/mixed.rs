@@ -127,8 +127,7 @@ fn addresses_of_sparse_data_never_go_back() {
         let mut saved = Saved::file("/f");
         saved.stat.size = 5;
         volume.put(&saved).record(Stream::FILE_DATA, b"hello");
-        saved.delta_seq = 1;
-        volume.put(&saved).record(stream, &at(3, b"X")).record(stream, &at(0, b"Y"));
+        volume.patch(&saved).record(stream, &at(3, b"X")).record(stream, &at(0, b"Y"));
     });
     finished.assert_quiet();
     assert_eq!(place.read("f"), b"YelXo");
@@ -168,9 +167,12 @@ fn what_is_not_whole_gets_no_second_name_patch_or_update() {
     for other in others {
         let (place, finished) = between(|volume| {
             put_torn(volume, "/f");
-            volume.put(&other);
-            if other.delta_seq > 0 {
-                volume.record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &at(4, b"X"));
+            if other.delta_seq == 0 {
+                volume.put(&other);
+            } else {
+                volume
+                    .patch(&other)
+                    .record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &at(4, b"X"));
             }
         });
         let told = finished.told();
@@ -209,7 +211,7 @@ fn a_patch_that_breaks_off_leaves_no_program() {
     let mut volume = Volume::new();
     volume.put(&program("/f", 10)).record(Stream::FILE_DATA, b"0123456789");
     let stream = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
-    volume.put(&Saved { delta_seq: 1, ..program("/f", 10) }).record(stream, &at(2, b"XX")).record(stream, b"cut");
+    volume.patch(&program("/f", 10)).record(stream, &at(2, b"XX")).record(stream, b"cut");
     let finished = place.job().run(&volume);
     assert_eq!(finished.only().0, MessageType::Error);
     assert_eq!((place.read("f"), place.mode("f")), (b"01XX456789".to_vec(), UNFINISHED));

@@ -57,16 +57,6 @@ pub(crate) fn restore_at(place: Place, answers: Answers, volume: &Volume, cancel
 }
 
 impl Volume {
-    /// The records of a plugin begin.
-    pub(crate) fn start(&mut self, command: &str) -> &mut Self {
-        self.record(Stream::PLUGIN_NAME, format!("1 1 1 {command}\0").as_bytes())
-    }
-
-    /// The records of a plugin end.
-    pub(crate) fn stop(&mut self) -> &mut Self {
-        self.record(Stream::PLUGIN_NAME, b"1 0")
-    }
-
     /// Metadata of a plugin.
     pub(crate) fn blob(&mut self, index: u16, data: &[u8]) -> &mut Self {
         let mut record = Vec::new();

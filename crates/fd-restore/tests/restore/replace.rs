@@ -227,7 +227,7 @@ fn a_kept_file_gets_no_patch_and_no_update_of_the_file_that_was_not_restored() {
             if is_update {
                 volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..later });
             } else {
-                volume.put(&later).record(Stream::FILE_DATA, b"SAVE");
+                volume.patch(&later).record(Stream::FILE_DATA, b"SAVE");
             }
             let finished = place.job_with(mode).run(&volume);
             let after = place.stat("f");
@@ -252,12 +252,12 @@ fn what_the_job_has_made_gets_its_patches_and_updates_in_every_mode() {
             let place = Place::new();
             let mut volume = Volume::new();
             volume.file("/f", b"saved").file("/g", b"saved");
-            let mut patch = Saved { delta_seq: 1, ..Saved::file("/g") };
+            let mut patch = Saved::file("/g");
             let mut update = Saved { stream: Stream::ATTRIBUTES_UPDATE, delta_seq, ..Saved::file("/f") };
             for later in [&mut patch, &mut update] {
                 (later.stat.mode, later.stat.size) = (0o100_600, 5);
             }
-            volume.put(&update).put(&patch).record(Stream::FILE_DATA, b"SAVE");
+            volume.put(&update).patch(&patch).record(Stream::FILE_DATA, b"SAVE");
             place.job_with(mode).run(&volume).assert_quiet();
             assert_eq!((place.read("f"), place.mode("f")), (b"saved".to_vec(), 0o100_600), "{mode:?} {delta_seq}");
             assert_eq!((place.read("g"), place.mode("g")), (b"SAVEd".to_vec(), 0o100_600), "{mode:?}");
@@ -377,7 +377,7 @@ fn what_stays_for_another_gets_no_patch_and_no_update_of_that() {
         if is_update {
             volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..later });
         } else {
-            volume.put(&Saved { delta_seq: 1, ..later }).record(Stream::FILE_DATA, b"NEW");
+            volume.patch(&later).record(Stream::FILE_DATA, b"NEW");
         }
         let finished = place.job().run(&volume);
         let after = place.stat("f");

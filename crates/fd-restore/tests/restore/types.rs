@@ -354,7 +354,7 @@ fn a_sparse_raw_device_gets_its_zeros_too() {
     // The gaps of a patch keep what is there.
     let mut volume = Volume::new();
     let patches = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
-    volume.put(&Saved { delta_seq: 1, data_stream: Stream::FILE_DATA, ..saved.clone() });
+    volume.patch(&Saved { data_stream: Stream::FILE_DATA, ..saved.clone() });
     volume.record(patches, &sparse(2048, &[b'p'; 512])).record(patches, &sparse(3072, &[b'p'; 512]));
     let before = beginning(&device);
     job.run(&volume).assert_quiet();
@@ -612,13 +612,53 @@ fn a_patch_opens_nothing_but_a_regular_file() {
         .open(place.path("fifo"))
         .unwrap();
     let mut volume = Volume::new();
-    volume.put(&Saved { delta_seq: 1, ..Saved::file("/fifo") }).record(Stream::FILE_DATA, b"evil");
+    volume.patch(&Saved::file("/fifo")).record(Stream::FILE_DATA, b"evil");
     let finished = place.job().run(&volume);
     let text = format!("create_file.c:254 Could not create {}: ERR=Invalid argument\n", place.text("fifo"));
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
     let mut polled = [PollFd::new(reader.as_fd(), PollFlags::POLLIN)];
     poll(&mut polled, PollTimeout::ZERO).unwrap();
     assert_eq!(polled[0].revents(), Some(PollFlags::empty()), "it was opened for writing");
+}
+
+/// The stock daemon repeats the number of an update of attributes when it sends a file whole.
+#[test]
+fn what_is_saved_whole_behind_an_update_is_no_patch() {
+    let long = vec![b'x'; 196_584];
+    let end = 131_072;
+    for mode in [Replace::Always, Replace::IfNewer] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        volume.file("/f", &long).file("/short", &long).file("/empty", &long);
+        let whole = |name: &str, size: usize| {
+            let mut saved = Saved { delta_seq: 1, ..Saved::file(name) };
+            (saved.stat.size, saved.stat.mtime) = (i64::try_from(size).unwrap(), MTIME + 20);
+            saved
+        };
+        volume.put(&Saved { data_stream: Stream::SPARSE_DATA, ..whole("/f", long.len()) });
+        volume.record(Stream::SPARSE_DATA, &sparse(0, &b"y".repeat(65_536)));
+        volume.record(Stream::SPARSE_DATA, &sparse(end, &b"y".repeat(65_512)));
+        volume.put(&whole("/short", 3)).record(Stream::FILE_DATA, b"new");
+        volume.put(&Saved { file_type: FileType::EmptyFile, ..whole("/empty", 0) });
+        volume.put(&Saved { delta_seq: 1, ..Saved::symlink("/link", "f") });
+        if mode == Replace::IfNewer {
+            // As if the first of them had been kept: what is there is between the two in age.
+            fs::write(place.path("f"), &long).unwrap();
+            fs::File::open(place.path("f"))
+                .unwrap()
+                .set_modified(UNIX_EPOCH + Duration::from_secs((MTIME + 10).unsigned_abs()))
+                .unwrap();
+            let_it_be_old();
+        }
+        let finished = place.job_with(mode).run(&volume);
+        assert!(finished.told().iter().all(|(_, text)| text.contains("Not newer")), "{:?}", finished.told());
+        assert_eq!(finished.told().len(), usize::from(mode == Replace::IfNewer));
+        let found = place.read("f");
+        assert_eq!((found.len(), found[0], found[end]), (long.len(), b'y', b'y'));
+        assert!(found[65_536..end].iter().all(|byte| *byte == 0), "{mode:?}");
+        assert_eq!((place.read("short"), place.read("empty")), (b"new".to_vec(), Vec::new()));
+        assert!(place.stat("link").is_symlink());
+    }
 }
 
 #[test]
@@ -628,9 +668,8 @@ fn a_patch_needs_an_existing_file() {
     let mut volume = Volume::new();
     for name in ["/f", "/missing"] {
         let mut saved = Saved::file(name);
-        saved.delta_seq = 1;
         saved.stat.size = 10;
-        volume.put(&saved);
+        volume.patch(&saved);
         let record = [&5_u64.to_be_bytes()[..], b"abc"].concat();
         volume.record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &record);
     }

@@ -117,6 +117,21 @@ impl Volume {
         self.record(saved.stream, &record)
     }
 
+    /// The records of a plugin begin.
+    pub(crate) fn start(&mut self, command: &str) -> &mut Self {
+        self.record(Stream::PLUGIN_NAME, format!("1 1 1 {command}\0").as_bytes())
+    }
+
+    /// The records of a plugin end.
+    pub(crate) fn stop(&mut self) -> &mut Self {
+        self.record(Stream::PLUGIN_NAME, b"1 0")
+    }
+
+    /// The attribute record of a patch, which only a plugin saves.
+    pub(crate) fn patch(&mut self, saved: &Saved) -> &mut Self {
+        self.start("tp:patch").put(&Saved { delta_seq: 1, ..saved.clone() })
+    }
+
     /// A regular file with its data in one record.
     pub(crate) fn file(&mut self, name: &str, data: &[u8]) -> &mut Self {
         let mut saved = Saved::file(name);
