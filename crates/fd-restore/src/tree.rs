@@ -9,6 +9,6 @@ mod memory;
 mod output_path;
 mod step;
 
-pub(crate) use directories::{Directories, MakeDirectory, OpenError};
+pub(crate) use directories::{Directories, MakeDirectory, OpenError, is_unfinished_directory};
 pub(crate) use output_path::{Base, LONGEST, OutputPath, PathError};
 pub(crate) use step::LinkRefusal;

@@ -6,6 +6,7 @@ use nix::sys::stat::FileStat;
 use super::item::RestoreItem;
 use crate::output_file::is_unfinished;
 use crate::texts::Skip;
+use crate::tree::is_unfinished_directory;
 
 /// Why a record is not restored in view of what exists (reference 05 §6.1); `None` if it is.
 /// `is_old` says whether what exists was there before the job: only where a patch or an update
@@ -26,7 +27,7 @@ pub(crate) fn reason_to_skip(
         return if is_old { kept(replace) } else { None };
     }
     // What an earlier restore has left is not the file that its name promises.
-    if is_unfinished(existing, recorded) {
+    if is_unfinished(existing, recorded) || item.is_directory() && is_unfinished_directory(existing, recorded) {
         return None;
     }
     let is_kept = match replace {

@@ -6,10 +6,12 @@ use std::time::SystemTime;
 
 use fd_metadata::{Target, pin};
 use fd_os::file_system::is_local;
+use fd_records::Stat;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::sys::time::TimeSpec;
+use nix::unistd::geteuid;
 
 use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
@@ -29,6 +31,22 @@ const NEW_DIRECTORY: Mode =
 /// What a directory keeps of its mode until the job leaves it: what others may read by the modes of
 /// the files may be private by that of the directory, which comes behind them.
 const PRIVATE: u32 = 0o7700;
+
+/// What marks one that the job has not left: the sticky bit, as of a file that is not finished. In
+/// a private directory it means nothing, and stays if the daemon is killed.
+const MARK: u32 = 0o1000;
+
+/// Whether this is a directory that a restore of this user has made and never left. A record with
+/// that very mode has also this time of change, in seconds.
+pub(crate) fn is_unfinished_directory(found: &FileStat, recorded: i64) -> bool {
+    // Its own directory may have given it its group.
+    let others = Stat::MODE_DIRECTORY | 0o2700 | MARK;
+    found.st_mode & !others == 0
+        && found.st_mode & Stat::MODE_TYPE == Stat::MODE_DIRECTORY
+        && found.st_mode & MARK != 0
+        && found.st_uid == geteuid().as_raw()
+        && found.st_mtime != recorded
+}
 
 /// One directory that is held open.
 #[derive(Debug)]
@@ -106,8 +124,9 @@ impl OpenDirectory {
             return Ok(());
         }
         let mode = fstat(&self.handle)?.st_mode;
+        let private = self.target().set_mode(mode & PRIVATE | MARK);
         // A file system without modes refuses it.
-        let _private = self.target().set_mode(mode & PRIVATE);
+        let _private = private.or_else(|_| self.target().set_mode(mode & PRIVATE));
         let takes_after = is_last == how.keep;
         let owner = takes_after.then_some((how.uid, how.gid));
         self.usual = Some(Usual { owner, mode: if takes_after { how.mode } else { mode } });

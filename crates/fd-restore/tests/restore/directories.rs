@@ -2,10 +2,10 @@
 //! (reference 05 §6.4, §8.2).
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 
 use fd_messages::MessageType;
-use fd_records::{FileType, Stream};
+use fd_records::{FileType, Replace, Stream};
 
 use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old, my_ids};
 
@@ -56,7 +56,7 @@ fn a_new_parent_belongs_to_the_job_until_it_is_left() {
     let place = Place::new();
     let mut mail = Saved::file("/mail/alice");
     (mail.stat.uid, mail.stat.mode) = (12345, 0o100_600);
-    let new = |place: &Place| Frame::Owned(place.path("mail"), (0, 0o700));
+    let new = |place: &Place| Frame::Owned(place.path("mail"), (0, 0o1700));
     let mut volume = Volume::new();
     volume.put(&mail).frames.push(new(&place));
     volume.symlink("/mail/link", "x").frames.push(new(&place));
@@ -68,6 +68,43 @@ fn a_new_parent_belongs_to_the_job_until_it_is_left() {
     alone.put(&mail).frames.push(new(&place));
     place.job().run(&alone).assert_quiet();
     assert_eq!((place.stat("mail").uid(), place.mode("mail")), (12345, 0o040_700), "no record");
+}
+
+/// The files in it are replaced by the next restore, but nobody could reach them.
+#[test]
+fn a_directory_that_a_killed_restore_has_left_is_restored_in_every_replace_mode() {
+    let leave = |place: &Place, mode: u32| {
+        fs::create_dir(place.path("d")).unwrap();
+        fs::set_permissions(place.path("d"), fs::Permissions::from_mode(mode)).unwrap();
+        let_it_be_old();
+    };
+    let mut volume = Volume::new();
+    volume.file("/d/f", b"x").directory("/d/");
+    for replace in [Replace::Always, Replace::Never, Replace::IfNewer, Replace::IfOlder] {
+        // The second one is in a directory that gives its group to what is made there.
+        for left in [0o1700, 0o3700] {
+            let place = Place::new();
+            leave(&place, left);
+            place.job_with(replace).run(&volume).assert_quiet();
+            assert_eq!((place.mode("d"), place.stat("d").mtime()), (0o040_750, MTIME), "{replace:?}");
+        }
+    }
+    // One that has its attributes is kept with this mode, too, and so is one with another mode.
+    let mut marked = Saved::directory("/d/");
+    marked.stat.mode = 0o041_700;
+    for (mode, saved) in [(0o1700, &marked), (0o700, &Saved::directory("/d/"))] {
+        let place = Place::new();
+        leave(&place, mode);
+        let mut job = place.job();
+        if mode == 0o1700 {
+            job.run(Volume::new().put(saved)).assert_quiet();
+            let_it_be_old();
+        }
+        job.plan.replace = Replace::Never;
+        let finished = job.run(Volume::new().put(saved));
+        assert_eq!(finished.only().0, MessageType::Skipped);
+        assert_eq!(place.mode("d") & 0o7777, mode);
+    }
 }
 
 #[test]
@@ -87,7 +124,7 @@ fn records_that_come_later_correct_the_parents() {
     let place = Place::new();
     let mut volume = Volume::new();
     volume.file("/a/b/f", b"x");
-    volume.frames.extend(["a", "a/b"].map(|name| Frame::Owned(place.path(name), (my_ids().0, 0o700))));
+    volume.frames.extend(["a", "a/b"].map(|name| Frame::Owned(place.path(name), (my_ids().0, 0o1700))));
     volume.directory("/a/b/").directory("/a/");
     place.job().run(&volume).assert_quiet();
     for name in ["a", "a/b"] {
@@ -219,7 +256,7 @@ fn invalid_names_are_reported() {
 fn two_rounds_share_the_state_of_the_job() {
     let place = Place::new();
     let mut job = place.job();
-    job.plan.replace = fd_records::Replace::Never;
+    job.plan.replace = Replace::Never;
     let mut state = fd_restore::RestoreState::new(&job.plan);
     job.run_round(&mut state, Volume::new().file("/a/f", b"x").directory("/a/")).assert_quiet();
     let mut later = Saved::directory("/a/");
