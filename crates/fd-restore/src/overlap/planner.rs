@@ -155,6 +155,7 @@ impl<'d> Planner<'d> {
         }
         // Files in the directories above it go on.
         self.current = None;
+        self.directories.expect_record(path);
         self.taken.insert(path.as_bytes().to_vec());
         self.bytes = self.bytes.saturating_add(size.bytes);
         self.objects.push_back(Planned::Directory(records.take(size.rest).collect()));

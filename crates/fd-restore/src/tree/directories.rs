@@ -423,6 +423,18 @@ impl Directories {
         }
     }
 
+    /// The record of this directory is known, and is applied later: until then it stays as the job
+    /// has made it, also when the job leaves it.
+    pub(crate) fn expect_record(&mut self, path: &OutputPath) {
+        let end = path.as_bytes().len();
+        if self.base == path.base()
+            && common_length(&self.path, path.as_bytes()) == end
+            && let Some(dir) = self.held.iter_mut().find(|dir| dir.end == end)
+        {
+            dir.usual = None;
+        }
+    }
+
     /// To be called after the record of the current directory was applied to it.
     pub(crate) fn note_record(&mut self) {
         let Some(dir) = self.held.last_mut() else { return };

@@ -247,6 +247,30 @@ fn the_later_one_of_two_names_of_one_file_wins_as_in_turn() {
     }
 }
 
+/// Else the owner of its first file could put names there that stay.
+#[test]
+fn a_directory_stays_private_until_the_turn_of_its_record() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for is_canceled in [false, true] {
+        let place = Place::new();
+        let mut first = Saved::new("/d/run", FileType::Regular, 0o100_755);
+        first.stat.uid = 12345;
+        let mut volume = Volume::new();
+        volume.put(&first).directory("/d/").file("/e/g", b"g").file("/e/h", b"h");
+        volume.frames.push(Frame::Owned(place.path("d"), (0, 0o1700)));
+        volume.file("/e/i", b"i");
+        if is_canceled {
+            volume.frames.push(Frame::Cancel);
+        }
+        let finished = job(&place, 16).run(&volume);
+        assert_eq!(finished.told(), []);
+        let found = place.stat("d");
+        assert_eq!((found.uid(), found.mode() & 0o7777), (0, if is_canceled { 0o1700 } else { 0o750 }));
+    }
+}
+
 #[test]
 fn a_full_disk_during_a_run_is_reported_for_each_file_that_is_not_whole() {
     if !is_root() {
