@@ -280,8 +280,12 @@ pub(crate) fn times_not_set(AttributeLines([.., line]): AttributeLines, path: &[
 
 /// An update of attributes whose name means an object that it can't be for.
 pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
-    let why = b" not updated: another object has its name now. Restore it together with the job that has its data.";
-    join(&[b"Attributes of ", path, why])
+    join(&[b"Attributes of ", path, b" not updated: ", IS_ANOTHER])
+}
+
+/// The same of a patch.
+pub(crate) fn patch_refused(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" not patched: ", IS_ANOTHER])
 }
 
 /// A file that exists is not replaced by one that can't be decrypted.
@@ -298,6 +302,7 @@ pub(crate) fn no_private_keys() -> Vec<u8> {
     join(&[NO_KEYS])
 }
 
+const IS_ANOTHER: &[u8] = b"another object has its name now. Restore it together with the job that has its data.";
 const NO_KEYS: &[u8] = b"No private decryption keys have been defined to decrypt encrypted backup data.";
 
 pub(crate) fn second_session() -> Vec<u8> {

@@ -321,16 +321,21 @@ impl Creator<'_, '_> {
             return self.fail(texts::could_not_create(&item.output, Errno::EINVAL));
         }
         // Non-blocking, since another process may have put a fifo there.
-        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let how = if found.is_ok() { OFlag::empty() } else { OFlag::O_CREAT | OFlag::O_EXCL };
+        let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC | how;
         let here = self.directories.for_change();
         let outcome = ready.and_then(|()| openat(here?, name, flags, Mode::S_IRUSR | Mode::S_IWUSR));
         let regular = outcome.and_then(|file| match fstat(&file) {
-            Ok(stat) if stat.st_mode & Stat::MODE_TYPE == Stat::MODE_REGULAR => Ok(file),
+            Ok(stat) if stat.st_mode & Stat::MODE_TYPE == Stat::MODE_REGULAR => Ok((file, stat)),
             Ok(_) => Err(Errno::EINVAL),
             Err(errno) => Err(errno),
         });
+        let owner = (item.stat.uid, item.stat.gid);
         match regular {
-            Ok(file) => Ok(Created::Data(Taker::File(OutputFile::existing(file)))),
+            Ok((_, stat)) if found.is_ok() && !self.directories.may_update(place.path, &stat, owner) => {
+                self.refuse(&texts::patch_refused(&item.output))
+            }
+            Ok((file, _)) => Ok(Created::Data(Taker::File(OutputFile::existing(file)))),
             Err(errno) => self.fail(texts::could_not_create(&item.output, errno)),
         }
     }

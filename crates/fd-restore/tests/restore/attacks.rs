@@ -535,6 +535,18 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
     if !is_root() {
         return skip::test("needs root");
     }
+    change_what_alice_may_have_swapped(false);
+}
+
+#[test]
+fn a_patch_is_only_for_the_object_that_the_job_has_made() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    change_what_alice_may_have_swapped(true);
+}
+
+fn change_what_alice_may_have_swapped(is_patch: bool) {
     // In a sticky directory of root's, too, alice can give her own file's name to another one.
     let sticky = (0, 0o041_777);
     for (is_swapped, (uid, mode)) in
@@ -544,8 +556,8 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
         let mut home = Saved::directory("/home/");
         (home.stat.uid, home.stat.mode) = (uid, mode);
         place.job().run(Volume::new().put(&home)).assert_quiet();
-        let mut update = Saved::file("/home/f");
-        (update.stream, update.stat.uid) = (Stream::ATTRIBUTES_UPDATE, 12345);
+        let mut later = Saved::file("/home/f");
+        (later.stat.uid, later.stat.size) = (12345, 1);
         let mut secret = Saved::file("/home/secret");
         secret.stat.mode = 0o100_600;
         let mut volume = Volume::new();
@@ -554,20 +566,27 @@ fn an_update_is_only_for_the_object_that_the_job_has_made() {
         if is_swapped {
             volume.frames.push(Frame::Rename(place.path("home/secret"), place.path("home/f")));
         }
-        volume.put(&update).record(Stream::LINUX_ACCESS_ACL, b"u::rw-,u:12345:rw-,g::r--,m::rw-,o::r--\0");
+        if is_patch {
+            volume.patch(&later).record(Stream::FILE_DATA, b"p");
+        } else {
+            volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..later });
+        }
+        volume.record(Stream::LINUX_ACCESS_ACL, b"u::rw-,u:12345:rw-,g::r--,m::rw-,o::r--\0");
         let finished = place.job().run(&volume);
         let (owner, mode) = (place.stat("home/f").uid(), place.mode("home/f") & 0o7777);
         if is_swapped {
-            let refused = format!(
-                "Attributes of {} not updated: another object has its name now. Restore it together with the job that \
-                 has its data.\n",
-                place.text("home/f")
-            );
+            let why = "another object has its name now. Restore it together with the job that has its data.\n";
+            let refused = if is_patch {
+                format!("File {} not patched: {why}", place.text("home/f"))
+            } else {
+                format!("Attributes of {} not updated: {why}", place.text("home/f"))
+            };
             assert_eq!(finished.only(), (MessageType::Error, refused.as_str()));
-            assert_eq!((owner, mode), (0, 0o600));
+            assert_eq!((owner, mode, place.read("home/f")), (0, 0o600, Vec::new()));
         } else {
             finished.assert_quiet();
-            assert_eq!((owner, mode), (12345, 0o664));
+            let data = if is_patch { b"p" } else { b"f" };
+            assert_eq!((owner, mode, place.read("home/f")), (12345, 0o664, data.to_vec()));
         }
     }
 }
