@@ -1,14 +1,18 @@
 //! The threads that make files.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fd_messages::CancelToken;
 use fd_metadata::UsualOwner;
 use fd_os::depth::Taken;
 use fd_os::sync::Instant;
+use fd_os::sync::atomic::AtomicBool;
+use fd_os::sync::atomic::Ordering::Relaxed;
 use fd_os::threads::{GLANCE, Thread, start_helper};
 
 use super::task::{Answer, Task};
+use crate::created::Taker;
 use crate::sync::{Receiver, RecvTimeoutError, Sender, unbounded};
 
 /// How long a cancelled job waits for files that its threads have begun. Its own thread is waited
@@ -27,6 +31,9 @@ pub(crate) struct Writers {
     answer: Sender<(usize, Answer, Taken)>,
     answers: Receiver<(usize, Answer, Taken)>,
     threads: Vec<Thread<()>>,
+    /// A file could not be filled: no thread begins another one of these tasks. Each would stay
+    /// open.
+    is_full: Arc<AtomicBool>,
     /// A thread hangs in a call, and nobody waits for it any more.
     is_given_up: bool,
 }
@@ -35,7 +42,8 @@ impl Writers {
     pub(crate) fn new() -> Self {
         let (orders, waiting) = unbounded();
         let (answer, answers) = unbounded();
-        Self { orders: Some(orders), waiting, answer, answers, threads: Vec::new(), is_given_up: false }
+        let is_full = Arc::default();
+        Self { orders: Some(orders), waiting, answer, answers, threads: Vec::new(), is_full, is_given_up: false }
     }
 
     /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order,
@@ -50,6 +58,7 @@ impl Writers {
         if self.is_given_up || self.threads.is_empty() {
             return (answers, taken);
         }
+        self.is_full.store(false, Relaxed);
         let mut open = 0_usize;
         let mut orders: Vec<(usize, Task)> = tasks.into_iter().enumerate().collect();
         orders.sort_by_key(|(_, task)| task.rank);
@@ -91,8 +100,8 @@ impl Writers {
     /// Starts threads until there are so many, if that is possible.
     fn start(&mut self, count: usize) {
         while self.threads.len() < count {
-            let (orders, answer) = (self.waiting.clone(), self.answer.clone());
-            let Ok(thread) = start_helper("writer", STACK, move || work(&orders, &answer)) else { return };
+            let (orders, answer, is_full) = (self.waiting.clone(), self.answer.clone(), Arc::clone(&self.is_full));
+            let Ok(thread) = start_helper("writer", STACK, move || work(&orders, &answer, &is_full)) else { return };
             self.threads.push(thread);
         }
     }
@@ -119,10 +128,17 @@ impl Drop for Writers {
     }
 }
 
-fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer, Taken)>) {
+fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer, Taken)>, is_full: &AtomicBool) {
     let mut usual = UsualOwner::default();
     for (number, task) in orders {
-        let (answer, taken) = Taken::measure(|| task.carry_out(&mut usual));
+        let (answer, taken) = if is_full.load(Relaxed) {
+            (Answer::NotBegun, Taken::default())
+        } else {
+            Taken::measure(|| task.carry_out(&mut usual))
+        };
+        if matches!(answer, Answer::Made(Taker::File(_))) {
+            is_full.store(true, Relaxed);
+        }
         if answers.send((number, answer, taken)).is_err() {
             return;
         }
@@ -132,3 +148,56 @@ fn work(orders: &Receiver<(usize, Task)>, answers: &Sender<(usize, Answer, Taken
 #[cfg(test)]
 #[cfg(feature = "models")]
 mod models;
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::fd::OwnedFd;
+
+    use fd_records::{Stat, Stream};
+
+    use super::*;
+    use crate::overlap::FileData;
+
+    const DEPTH: usize = 8;
+
+    /// Each is open, and the daemon has a limit.
+    #[test]
+    fn on_a_full_disk_each_thread_leaves_one_file_at_most() {
+        if !nix::unistd::geteuid().is_root() {
+            return skip::test("needs root");
+        }
+        let place = tempfile::tempdir().unwrap();
+        let flags = nix::mount::MsFlags::empty();
+        nix::mount::mount(Some("tmpfs"), place.path(), Some("tmpfs"), flags, Some("size=64k")).unwrap();
+        let directory = Arc::new(OwnedFd::from(File::open(place.path()).unwrap()));
+        let mut data = FileData::default();
+        data.push(Stream::FILE_DATA, 3000, &[7; 3000]);
+        let data = Arc::new(data);
+        let task = |number: usize| Task {
+            directory: Arc::clone(&directory),
+            name: number.to_string().into_bytes(),
+            data: Arc::clone(&data),
+            stat: Stat { mode: Stat::MODE_REGULAR | 0o640, ..Stat::default() },
+            behind: None,
+            rank: 0,
+        };
+        let mut writers = Writers::new();
+        let cancel = CancelToken::new();
+        let (answers, _) = writers.carry_out((0..2000).map(task).collect(), DEPTH, &cancel);
+        let count = |is: fn(&Answer) -> bool| answers.iter().filter(|answer| is(answer)).count();
+        let empty = count(|answer| matches!(answer, Answer::Made(Taker::File(_))));
+        let whole = count(|answer| matches!(answer, Answer::Made(Taker::Finished(_))));
+        assert!((1..=DEPTH).contains(&empty), "{empty}");
+        assert!((1..=16).contains(&whole), "{whole}");
+        // There is room again in the next run.
+        for file in fs::read_dir(place.path()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        drop(answers);
+        let (answers, _) = writers.carry_out((0..4).map(task).collect(), DEPTH, &cancel);
+        assert!(answers.iter().all(|answer| matches!(answer, Answer::Made(Taker::Finished(_)))));
+        drop((answers, writers, directory));
+        nix::mount::umount2(place.path(), nix::mount::MntFlags::MNT_DETACH).unwrap();
+    }
+}
