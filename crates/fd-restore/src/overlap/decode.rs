@@ -151,10 +151,15 @@ impl Decoded {
     fn add_data(&mut self, stream: Stream, record: &[u8], unpacker: &mut Unpacker) -> Option<()> {
         let layout = stream.layout();
         let is_in_place = self.size.rest == 0 && self.data.stream.is_none_or(|before| before == stream);
-        if !is_in_place || layout.is_encrypted || layout.is_win32 || layout.has_address {
+        if !is_in_place || layout.is_encrypted || layout.is_win32 {
             return None;
         }
-        self.data.push(stream, record.len(), unpacker.unpack(layout, record).ok()?.data);
+        let piece = unpacker.unpack(layout, record).ok()?;
+        // A file with holes is made by itself.
+        if piece.address.is_some_and(|address| address != self.data.bytes.len() as u64) {
+            return None;
+        }
+        self.data.push(stream, record.len(), piece.data);
         self.size.decoded += 1;
         (self.data.bytes.len() <= MOST_DATA).then_some(())
     }

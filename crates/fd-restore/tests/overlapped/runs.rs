@@ -271,6 +271,34 @@ fn a_directory_stays_private_until_the_turn_of_its_record() {
     }
 }
 
+/// All files of a `FileSet` with `Sparse = yes` have addresses.
+#[test]
+fn files_with_addresses_belong_to_a_run_unless_they_have_holes() {
+    let at = |address: u64, data: &[u8]| [&address.to_be_bytes()[..], data].concat();
+    for has_hole in [false, true] {
+        let place = Place::new();
+        let mut volume = Volume::new();
+        for name in ["/0", "/1", "/2", "/3"] {
+            let second = if has_hole { 5 } else { 4 };
+            let mut saved = Saved::file(name);
+            (saved.data_stream, saved.stat.size) = (Stream::SPARSE_DATA, second + 4);
+            volume.put(&saved).record(Stream::SPARSE_DATA, &at(0, b"data"));
+            volume.record(Stream::SPARSE_DATA, &at(second.unsigned_abs(), b"more"));
+        }
+        // In a run no file is made before all are known. Nothing has that owner.
+        volume.frames.push(if has_hole {
+            Frame::Rename(place.path("0"), place.path("made"))
+        } else {
+            Frame::Owned(place.path("0"), (u32::MAX, 0))
+        });
+        volume.file("/last", b"x");
+        job(&place, 16).run(&volume).assert_quiet();
+        for name in [if has_hole { "made" } else { "0" }, "1", "2", "3"] {
+            assert_eq!(place.read(name), if has_hole { &b"data\0more"[..] } else { b"datamore" });
+        }
+    }
+}
+
 #[test]
 fn a_full_disk_during_a_run_is_reported_for_each_file_that_is_not_whole() {
     if !is_root() {
