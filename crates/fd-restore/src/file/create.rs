@@ -207,7 +207,10 @@ impl Creator<'_, '_> {
             if (existing.st_dev, existing.st_ino) == (first.found.st_dev, first.found.st_ino) {
                 return Err(Created::ByCore);
             }
-            if existing.st_dev != first.found.st_dev {
+            // Those of files may differ in a file system: in an overlay they are of the layers.
+            let devices =
+                [self.here(), Ok(first.directory.as_fd())].map(|at| at.and_then(fstat).map(|stat| stat.st_dev));
+            if devices[0] != devices[1] {
                 return self.not_linked(item, LinkError::Failed(Errno::EXDEV));
             }
             if first.is_another {

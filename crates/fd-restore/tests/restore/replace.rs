@@ -14,7 +14,7 @@ use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
 
-use crate::volume::{Frame, MTIME, Place, Saved, Volume, let_it_be_old};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
 
@@ -408,6 +408,42 @@ fn a_hard_link_to_a_file_in_whose_place_another_stays_is_told_of() {
     let told = finished.told();
     assert!(told.len() == 2 && told[1].1.contains("/h is a name of "), "{told:?}");
     assert_eq!((told[1].0, place.read("h")), (MessageType::Warning, b"one".to_vec()));
+}
+
+/// There the device of a file is that of its layer.
+#[test]
+fn a_hard_link_replaces_a_name_of_another_layer_of_an_overlay() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    let [lower, upper, merged] = ["lower", "upper", "merged"].map(|name| place.path(name));
+    for directory in [&lower, &upper, &merged] {
+        fs::create_dir(directory).unwrap();
+    }
+    let mount = |kind: &str, at: &Path, how: &str| {
+        nix::mount::mount(Some(kind), at, Some(kind), nix::mount::MsFlags::empty(), Some(how)).unwrap();
+    };
+    mount("tmpfs", &upper, "size=1m");
+    for name in ["data", "work"] {
+        fs::create_dir(upper.join(name)).unwrap();
+    }
+    for name in ["f", "h"] {
+        fs::write(lower.join(name), b"old").unwrap();
+    }
+    let layers = |name: &str| upper.join(name).display().to_string();
+    let how = format!("lowerdir={},upperdir={},workdir={},xino=off", lower.display(), layers("data"), layers("work"));
+    mount("overlay", &merged, &how);
+    let mut link = Saved::hard_link("/merged/h", "/merged/f");
+    link.stat.size = 3;
+    let mut volume = Volume::new();
+    volume.file("/merged/f", b"new").put(&link);
+    let finished = place.job().run(&volume);
+    let [first, second] = ["merged/f", "merged/h"].map(|name| (place.read(name), place.stat(name).ino()));
+    nix::mount::umount(&merged).unwrap();
+    nix::mount::umount(&upper).unwrap();
+    finished.assert_quiet();
+    assert_eq!((first.0.as_slice(), &first), (&b"new"[..], &second));
 }
 
 /// The data is on the volume all the same, and the job says why it ends.
