@@ -26,6 +26,6 @@ mod writer;
 
 pub use names::NameCache;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
-pub use target::{AttributeFailures, Target, UsualOwner, make_special, pin};
+pub use target::{ACCESS_ACL, AttributeFailures, DEFAULT_ACL, Target, UsualOwner, make_special, pin};
 pub use warnings::{Failures, WarningLimit};
 pub use writer::{MetadataWriter, WriterWarnings};

@@ -13,9 +13,9 @@ use nix::unistd::{Gid, Uid};
 use crate::no_proc::{descriptor_path, has_proc, inside, must_be};
 
 /// What the kernel calls the ACL of an object.
-pub(crate) const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
+pub const ACCESS_ACL: &[u8] = b"system.posix_acl_access";
 /// What it calls the ACL that a directory gives to what is made in it.
-pub(crate) const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
+pub const DEFAULT_ACL: &[u8] = b"system.posix_acl_default";
 
 /// What metadata is applied to.
 #[derive(Clone, Copy, Debug)]

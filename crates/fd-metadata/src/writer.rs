@@ -235,7 +235,11 @@ fn set_xattrs(target: &Target<'_>, path: &[u8], record: &[u8], warnings: &mut Wa
         if ACLS_OF_XFS.contains(&attribute.name) {
             continue;
         }
-        match target.set_xattr(attribute.name, attribute.value) {
+        let set = target.set_xattr(attribute.name, attribute.value);
+        if set.is_err() && attribute.name == ACCESS_ACL {
+            reduce_mode(target, path, &Acl::from_kernel(attribute.value).unwrap_or_default(), warnings);
+        }
+        match set {
             Ok(()) => {}
             Err(Errno::ENOTSUP) => {
                 warnings.add(Errno::ENOTSUP, || texts::xattr_unsupported(path, attribute.name));

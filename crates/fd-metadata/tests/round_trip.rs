@@ -335,6 +335,27 @@ fn an_attribute_that_fails_costs_only_itself() {
     assert_eq!(summaries, ["Encountered 2 xattr errors while doing restore\n"]);
 }
 
+/// Then, too, the bits of the group are the mask.
+#[test]
+fn no_user_gets_more_if_an_acl_among_the_attributes_can_not_be_set() {
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    let mut acl = 2_u32.to_le_bytes().to_vec();
+    // The kernel does not take this number for a user.
+    for (tag, rights) in [(1_u16, 6_u16), (2, 4), (4, 4), (0x10, 7), (0x20, 4)] {
+        acl.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        acl.extend(u32::MAX.to_le_bytes());
+    }
+    for (value, mode) in [(acl.as_slice(), 0o644), (b"damaged", 0o604)] {
+        fs::write(folder.path("f"), b"").unwrap();
+        fs::set_permissions(folder.path("f"), fs::Permissions::from_mode(0o674)).unwrap();
+        let mut record = Vec::new();
+        fd_records::xattr::push(&mut record, b"system.posix_acl_access", value);
+        let warnings = MetadataWriter::new().apply(&folder.target("f"), b"f", Stream::LINUX_XATTR, &record);
+        assert_eq!(warnings.texts.len(), 1);
+        assert_eq!(fs::metadata(folder.path("f")).unwrap().mode() & 0o7777, mode);
+    }
+}
+
 #[test]
 fn what_xfs_calls_an_acl_is_never_set_behind_the_acl() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };

@@ -2,8 +2,8 @@
 //! attributes that follow.
 
 use fd_messages::MessageType;
-use fd_metadata::WriterWarnings;
-use fd_records::{AttributesRecord, FileType, MetadataKind, Stream};
+use fd_metadata::{ACCESS_ACL, DEFAULT_ACL, WriterWarnings};
+use fd_records::{AttributesRecord, FileType, MetadataKind, Stream, xattr};
 use nix::fcntl::AtFlags;
 use nix::sys::stat::fstatat;
 
@@ -123,6 +123,11 @@ impl Round<'_> {
         if let Made::Existing(acls) = made {
             acls.access |= matches!(stream.kind(), Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL);
             acls.default |= matches!(stream.kind(), Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL);
+            if stream.kind() == Stream::LINUX_XATTR {
+                let names = || xattr::entries(record).map(|attribute| attribute.name);
+                acls.access |= names().any(|name| name == ACCESS_ACL);
+                acls.default |= names().any(|name| name == DEFAULT_ACL);
+            }
         }
         let RestoreState { directories, writer, .. } = &mut *self.state;
         let warning = match directories.open(path) {

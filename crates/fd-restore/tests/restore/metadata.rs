@@ -354,6 +354,34 @@ fn a_directory_that_is_restored_over_one_has_the_acls_of_the_volume_only() {
     }
 }
 
+/// With `xattrsupport` and without `aclsupport` they are among the attributes.
+#[test]
+fn a_directory_keeps_the_acls_that_come_among_its_attributes() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    let mut before = Volume::new();
+    before.directory("/d/").record(Stream::LINUX_ACCESS_ACL, DEFAULT).record(Stream::LINUX_DEFAULT_ACL, DEFAULT);
+    place.job().run(&before).assert_quiet();
+    // `DEFAULT` as the kernel has it: version, then tag, rights and number of each entry.
+    let mut acl = 2_u32.to_le_bytes().to_vec();
+    let nobody = u32::MAX;
+    for (tag, rights, id) in
+        [(1_u16, 7_u16, nobody), (2, 7, 12345), (4, 5, nobody), (0x10, 7, nobody), (0x20, 5, nobody)]
+    {
+        acl.extend([tag.to_le_bytes(), rights.to_le_bytes()].concat());
+        acl.extend(id.to_le_bytes());
+    }
+    let both = [xattr("system.posix_acl_access", &acl), xattr("system.posix_acl_default", &acl)].concat();
+    let mut volume = Volume::new();
+    volume.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+    volume.directory("/d/").record(Stream::LINUX_XATTR, &both);
+    place.job().run(&volume).assert_quiet();
+    let found = metadata(&place, "d");
+    assert!(!found.access_acl.is_empty() && !found.default_acl.is_empty());
+}
+
 #[test]
 fn each_acl_that_a_directory_loses_is_named_and_many_are_counted() {
     let place = Place::new();
