@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 
 use nix::errno::Errno;
 
-use crate::output_file::{FinishedFile, Identity, OutputFile};
+use crate::output_file::{FinishedFile, NewFile, OutputFile};
 
 /// What has become of an object when its attribute record has been taken.
 #[derive(Debug)]
@@ -44,10 +44,10 @@ impl Taker {
     }
 
     /// Which file it is, if that was asked when it was made.
-    pub(crate) const fn identity(&self) -> Option<Identity> {
+    pub(crate) const fn new_file(&self) -> Option<NewFile> {
         match self {
-            Self::File(file) => file.identity(),
-            Self::Finished(file) => file.identity,
+            Self::File(file) => file.new_file(),
+            Self::Finished(file) => file.new_file,
             Self::Plugin { .. } => None,
         }
     }

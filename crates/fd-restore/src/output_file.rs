@@ -56,6 +56,21 @@ impl Identity {
     }
 }
 
+/// A file that was just made: which one it is, and when it was made by the clock of its storage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewFile {
+    pub(crate) identity: Identity,
+    pub(crate) made: (i64, i64),
+}
+
+impl NewFile {
+    /// Only its status tells: nobody has written to it yet.
+    fn of(stat: &FileStat) -> Self {
+        let made = (stat.st_mtime, stat.st_mtime_nsec).min((stat.st_ctime, stat.st_ctime_nsec));
+        Self { identity: Identity::of(stat), made }
+    }
+}
+
 /// Bytes that are read at a time.
 const READ: usize = 256 * 1024;
 
@@ -75,8 +90,8 @@ pub(crate) struct OutputFile {
     /// The end of what was written; `None` if the file may hold more.
     end: Option<u64>,
     is_readable: bool,
-    /// Which file it is, if that was asked when it was made: where other users can change names.
-    identity: Option<Identity>,
+    /// Which file it is, if that was asked when it was made.
+    new_file: Option<NewFile>,
     /// Its data could not be written before, and comes a second time.
     is_second_try: bool,
     /// The job, for a file that may block for long: then it is opened without blocking.
@@ -91,7 +106,7 @@ pub(crate) struct FinishedFile {
     /// How long it is.
     pub(crate) length: Option<i64>,
     /// Which file it is, if that was asked when it was made.
-    pub(crate) identity: Option<Identity>,
+    pub(crate) new_file: Option<NewFile>,
     /// What of its attributes could not be set. `None`: nothing was set yet, and it is private.
     failures: Option<AttributeFailures>,
 }
@@ -129,7 +144,7 @@ impl OutputFile {
     }
 
     /// Makes a file that does not exist, for writing and, if that is wanted and permitted, for
-    /// reading. `is_asked`: its name may mean another file soon, so it is asked which one it is.
+    /// reading. `is_asked`: it is asked which one it is.
     pub(crate) fn make(
         directory: BorrowedFd<'_>,
         name: &[u8],
@@ -143,13 +158,13 @@ impl OutputFile {
             }
             Some(made) => (made?, true),
         };
-        let identity = if is_asked { fstat(&file).ok().as_ref().map(Identity::of) } else { None };
-        Ok(Self { identity, ..Self::empty(file, is_readable) })
+        let new_file = if is_asked { fstat(&file).ok().as_ref().map(NewFile::of) } else { None };
+        Ok(Self { new_file, ..Self::empty(file, is_readable) })
     }
 
     /// Which file it is, if that was asked when it was made.
-    pub(crate) const fn identity(&self) -> Option<Identity> {
-        self.identity
+    pub(crate) const fn new_file(&self) -> Option<NewFile> {
+        self.new_file
     }
 
     /// A file or device that may contain data already.
@@ -161,7 +176,7 @@ impl OutputFile {
             writes: 0,
             end: None,
             is_readable: false,
-            identity: None,
+            new_file: None,
             is_second_try: false,
             patience: None,
         }
@@ -190,7 +205,7 @@ impl OutputFile {
         }
         let failures = (behind != Some(MetadataKind::Acl)).then(|| self.set_attributes(stat, usual));
         let file = if behind.is_none() { Err(close(self.file).err()) } else { Ok(self.file) };
-        Ok(FinishedFile { file, length: i64::try_from(self.written).ok(), identity: self.identity, failures })
+        Ok(FinishedFile { file, length: i64::try_from(self.written).ok(), new_file: self.new_file, failures })
     }
 
     /// Has a file system that writes data only when a file is closed, as one over a network, write

@@ -275,3 +275,6 @@ impl Round<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

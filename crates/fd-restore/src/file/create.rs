@@ -307,8 +307,8 @@ impl Creator<'_, '_> {
 
     /// Creates a file that does not exist, for writing and, if permitted, for reading.
     fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
-        let is_guarded = self.directories.is_guarded();
-        OutputFile::make(self.directories.for_change()?, name, to_be_read, !is_guarded)
+        let is_asked = self.directories.asks_of_file();
+        OutputFile::make(self.directories.for_change()?, name, to_be_read, is_asked)
     }
 
     /// Opens a file to be patched. An update of attributes needs no open file; if the file does not

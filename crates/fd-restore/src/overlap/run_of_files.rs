@@ -89,7 +89,7 @@ impl RunOfFiles {
         let identity = Some(Identity::of(&there));
         for later in &mut self.objects {
             let Planned::File { file, directory, answer } = later else { continue };
-            if !matches!(answer, Answer::Made(made) if made.identity() == identity) {
+            if !matches!(answer, Answer::Made(made) if made.new_file().map(|file| file.identity) == identity) {
                 continue;
             }
             let Some(name) = file.item.last_name() else { continue };

@@ -41,8 +41,8 @@ impl Round<'_> {
 
     /// The data of this object comes next.
     fn begin_data(&mut self, item: &RestoreItem, to: Taker) -> Made {
-        if let (Some(identity), Ok(path)) = (to.identity(), &item.path) {
-            self.state.directories.note_object(path, identity);
+        if let (Some(file), Ok(path)) = (to.new_file(), &item.path) {
+            self.state.directories.note_file(path, file);
         }
         self.state.data.begin();
         self.state.digest.begin(item.stat.size, to.file());

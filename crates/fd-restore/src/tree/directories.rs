@@ -16,7 +16,7 @@ use nix::unistd::geteuid;
 use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
 use super::output_path::{Base, OutputPath, common_length, components};
-use crate::output_file::Identity;
+use crate::output_file::{Identity, NewFile};
 
 use super::step::{Floor, LinkRefusal, LinkRule, Reached, StepError, open_directory};
 
@@ -238,6 +238,12 @@ impl Directories {
         }
     }
 
+    /// As if the clock of this host were so many seconds ahead of that of the storage.
+    #[cfg(test)]
+    pub(crate) fn be_ahead_of_storage(&mut self, seconds: i64) {
+        self.rule.be_ahead_of_storage(seconds);
+    }
+
     /// Makes the directory that an object is made in. If that failed for the object before, it is
     /// only opened, so that the error is that of the object itself: the inner result.
     pub(crate) fn make_parent(
@@ -456,9 +462,20 @@ impl Directories {
         }
     }
 
-    /// To be called after an object that is no directory was made where other users can change
-    /// names.
-    pub(crate) fn note_object(&mut self, path: &OutputPath, identity: Identity) {
+    /// To be called with a file that was made and asked.
+    pub(crate) fn note_file(&mut self, path: &OutputPath, file: NewFile) {
+        self.rule.learn_of(file.made);
+        self.note_object(path, file.identity);
+    }
+
+    /// Whether a file that is about to be made in the current directory is asked which one it is:
+    /// where other users can change names. The first one tells how the clock there goes, too.
+    pub(crate) fn asks_of_file(&mut self) -> bool {
+        let is_first = self.held.last().is_some_and(|dir| dir.guarded.is_none());
+        !self.is_guarded() || is_first
+    }
+
+    fn note_object(&mut self, path: &OutputPath, identity: Identity) {
         self.made_objects.insert(&(path.as_bytes(), identity));
     }
 

@@ -88,6 +88,12 @@ impl LinkRule {
         Self { user: geteuid().as_raw(), since: began, began }
     }
 
+    #[cfg(test)]
+    pub(super) fn be_ahead_of_storage(&mut self, seconds: i64) {
+        self.since.0 += seconds;
+        self.began.0 += seconds;
+    }
+
     /// Whether an object with this status and, where the file system records it, this time of birth
     /// existed before the job. The status of a special file changes when a process writes to it.
     pub(super) fn precedes(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
@@ -102,8 +108,13 @@ impl LinkRule {
 
     /// Takes the status of an object that the job has made into account. On a server whose clock is
     /// behind it looks older than the job, and so would those that are made later.
-    pub(crate) fn learn(&mut self, made: &FileStat) {
-        self.since = self.since.min((made.st_ctime, made.st_ctime_nsec));
+    pub(super) fn learn(&mut self, made: &FileStat) {
+        self.learn_of((made.st_ctime, made.st_ctime_nsec));
+    }
+
+    /// The same of when the job has made it, in seconds and nanoseconds.
+    pub(super) fn learn_of(&mut self, made: (i64, i64)) {
+        self.since = self.since.min(made);
     }
 
     /// Goes from `directory` to the directory called `name`.
