@@ -59,6 +59,9 @@ pub enum AclError {
     /// The text can't be read.
     #[error("no ACL entry at byte {0} of the text")]
     Text(usize),
+    /// There are more entries than the kernel accepts.
+    #[error("more than {0} ACL entries")]
+    TooMany(usize),
     /// The text names a user or group that this host does not have.
     #[error("no {kind} called {name:?}")]
     Unknown {
@@ -85,6 +88,8 @@ pub enum InvalidAcl {
 
 /// Version of the kernel's form.
 const KERNEL_VERSION: u32 = 2;
+/// The entries of the longest value that the kernel accepts for an attribute, 64 KiB.
+const MOST: usize = (64 * 1024 - 4) / 8;
 /// The number of an entry without one.
 const NO_NUMBER: u32 = u32::MAX;
 
@@ -126,6 +131,9 @@ impl Acl {
         let (chunks, cut) = rest.as_chunks::<8>();
         if version != KERNEL_VERSION || !cut.is_empty() {
             return Err(AclError::Kernel { length: value.len(), version });
+        }
+        if chunks.len() > MOST {
+            return Err(AclError::TooMany(MOST));
         }
         let mut entries = Vec::with_capacity(chunks.len());
         for [t0, t1, p0, _, n0, n1, n2, n3] in chunks {
@@ -204,16 +212,14 @@ impl Acl {
     }
 
     /// Reads a text, up to its first NUL or its end. Long and short tag words, names and numbers,
-    /// line ends, commas and comments are accepted, as by libacl.
+    /// line ends, commas and comments are accepted, as by libacl. No name is looked up in a text
+    /// that is no ACL.
     ///
     /// # Errors
-    /// Text that is no ACL; a user or group that `identities` does not have.
+    /// Text that is no ACL, or a larger one than the kernel accepts; a user or group that
+    /// `identities` does not have.
     pub fn from_text(text: &[u8], identities: &mut dyn Identities) -> Result<Self, AclError> {
-        let mut reader = TextReader::new(text);
-        let mut entries = Vec::new();
-        while reader.skip_to_entry() {
-            entries.push(reader.entry(identities)??);
-        }
+        let entries = parse(text)?.iter().map(|entry| entry.look_up(identities)).collect::<Result<_, _>>()?;
         Ok(Self::new(entries))
     }
 
@@ -222,24 +228,20 @@ impl Acl {
     /// the permissions that both have.
     ///
     /// # Errors
-    /// Text that is no ACL.
+    /// Text that is no ACL, or a larger one than the kernel accepts.
     pub fn from_text_here(text: &[u8], identities: &mut dyn Identities) -> Result<AclHere, AclError> {
-        let mut reader = TextReader::new(text);
         let mut permissions = BTreeMap::new();
         let (mut unknown, mut merged) = (Vec::new(), Vec::new());
-        while reader.skip_to_entry() {
-            let start = reader.at;
-            let entry = reader.entry(identities)?;
-            let text = || reader.text.get(start..reader.at).unwrap_or_default().to_vec();
-            match entry {
-                Err(_) => unknown.push(text()),
-                Ok(entry) => match permissions.entry(entry.tag) {
+        for entry in parse(text)? {
+            match entry.look_up(identities) {
+                Err(_) => unknown.push(entry.text.to_vec()),
+                Ok(AclEntry { tag, permissions: here }) => match permissions.entry(tag) {
                     Entry::Vacant(place) => {
-                        place.insert(entry.permissions);
+                        place.insert(here);
                     }
                     Entry::Occupied(mut there) => {
-                        *there.get_mut() &= entry.permissions;
-                        merged.push(text());
+                        *there.get_mut() &= here;
+                        merged.push(entry.text.to_vec());
                     }
                 },
             }
@@ -315,8 +317,45 @@ struct TextReader<'a> {
     at: usize,
 }
 
-/// An entry; the error is about its user or group.
-type Known = Result<AclEntry, AclError>;
+/// An entry of a text, whose user or group is not looked up yet.
+struct TextEntry<'a> {
+    text: &'a [u8],
+    who: Who<'a>,
+    permissions: u8,
+}
+
+/// Whose permissions an entry of a text contains.
+enum Who<'a> {
+    User(&'a [u8]),
+    Group(&'a [u8]),
+    /// The owner, the owning group, the mask or all others.
+    Unnamed(AclTag),
+}
+
+impl TextEntry<'_> {
+    /// The entry with the number of its user or group.
+    fn look_up(&self, identities: &mut dyn Identities) -> Result<AclEntry, AclError> {
+        let tag = match self.who {
+            Who::User(name) => AclTag::User(number_of(name, "user", |name| identities.user_number(name))?),
+            Who::Group(name) => AclTag::Group(number_of(name, "group", |name| identities.group_number(name))?),
+            Who::Unnamed(tag) => tag,
+        };
+        Ok(AclEntry { tag, permissions: self.permissions })
+    }
+}
+
+/// The entries of a text.
+fn parse(text: &[u8]) -> Result<Vec<TextEntry<'_>>, AclError> {
+    let mut reader = TextReader::new(text);
+    let mut entries = Vec::new();
+    while reader.skip_to_entry() {
+        if entries.len() >= MOST {
+            return Err(AclError::TooMany(MOST));
+        }
+        entries.push(reader.entry()?);
+    }
+    Ok(entries)
+}
 
 impl<'a> TextReader<'a> {
     fn new(text: &'a [u8]) -> Self {
@@ -365,29 +404,29 @@ impl<'a> TextReader<'a> {
         Ok(rest.get(..end).unwrap_or_default().trim_ascii())
     }
 
-    fn entry(&mut self, identities: &mut dyn Identities) -> Result<Known, AclError> {
+    fn entry(&mut self) -> Result<TextEntry<'a>, AclError> {
         let start = self.at;
-        let tag = match self.field()? {
+        let who = match self.field()? {
             b"u" | b"user" => match self.field()? {
-                b"" => Ok(AclTag::UserObject),
-                name => number_of(name, "user", |name| identities.user_number(name)).map(AclTag::User),
+                b"" => Who::Unnamed(AclTag::UserObject),
+                name => Who::User(name),
             },
             b"g" | b"group" => match self.field()? {
-                b"" => Ok(AclTag::GroupObject),
-                name => number_of(name, "group", |name| identities.group_number(name)).map(AclTag::Group),
+                b"" => Who::Unnamed(AclTag::GroupObject),
+                name => Who::Group(name),
             },
             b"m" | b"mask" => {
                 self.skip_empty_field();
-                Ok(AclTag::Mask)
+                Who::Unnamed(AclTag::Mask)
             }
             b"o" | b"other" => {
                 self.skip_empty_field();
-                Ok(AclTag::Other)
+                Who::Unnamed(AclTag::Other)
             }
             _ => return Err(AclError::Text(start)),
         };
         let permissions = self.permissions()?;
-        Ok(tag.map(|tag| AclEntry { tag, permissions }))
+        Ok(TextEntry { text: self.text.get(start..self.at).unwrap_or_default(), who, permissions })
     }
 
     /// Mask and others may be written with or without their empty qualifier.

@@ -191,6 +191,32 @@ fn an_acl_of_another_host_becomes_what_this_one_can_have() {
     assert_eq!(here("user:gone:rwz"), Err(AclError::Text(12)));
 }
 
+/// A directory service may take milliseconds for each.
+#[test]
+fn of_a_text_that_is_refused_no_name_is_looked_up() {
+    #[derive(Default)]
+    struct Asked(usize);
+    impl Identities for Asked {
+        fn user_number(&mut self, _name: &[u8]) -> Option<u32> {
+            self.0 += 1;
+            None
+        }
+        fn group_number(&mut self, name: &[u8]) -> Option<u32> {
+            self.user_number(name)
+        }
+    }
+    let here = |entries: usize, behind: &str| {
+        let text = ["u:someone:r,".repeat(entries), behind.to_owned()].concat();
+        let mut asked = Asked::default();
+        (Acl::from_text_here(text.as_bytes(), &mut asked).map(|here| here.unknown.len()), asked.0)
+    };
+    // As many as the kernel accepts.
+    assert_eq!(here(8191, ""), (Ok(8191), 8191));
+    assert_eq!(here(8191, "o::r"), (Err(AclError::TooMany(8191)), 0));
+    assert_eq!(here(100_000, ""), (Err(AclError::TooMany(8191)), 0));
+    assert_eq!(here(2, "rubbish"), (Err(AclError::Text(24)), 0));
+}
+
 #[test]
 fn a_mode_without_the_acl_gives_no_user_more() {
     let least = |text: &str| read(text).unwrap().least_without();
