@@ -5,8 +5,9 @@
 
 use std::collections::HashMap;
 
+use fd_os::identities;
 use fd_records::{Identities, Names};
-use nix::unistd::{Gid, Group, Uid, User};
+use nix::errno::Errno;
 
 /// How many answers of each kind are kept; a job with more owners starts over.
 const LIMIT: usize = 8192;
@@ -32,37 +33,35 @@ impl NameCache {
 
 impl Names for NameCache {
     fn user_name(&mut self, uid: u32) -> Option<&[u8]> {
-        name_of(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
+        name_of(&mut self.users, uid, || identities::user_name(uid))
     }
 
     fn group_name(&mut self, gid: u32) -> Option<&[u8]> {
-        name_of(&mut self.groups, gid, || Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name))
+        name_of(&mut self.groups, gid, || identities::group_name(gid))
     }
 }
 
 impl Identities for NameCache {
     fn user_number(&mut self, name: &[u8]) -> Option<u32> {
-        number_of(&mut self.user_numbers, name, |name| Some(User::from_name(name).ok()??.uid.as_raw()))
+        number_of(&mut self.user_numbers, name, identities::user_number)
     }
 
     fn group_number(&mut self, name: &[u8]) -> Option<u32> {
-        number_of(&mut self.group_numbers, name, |name| Some(Group::from_name(name).ok()??.gid.as_raw()))
+        number_of(&mut self.group_numbers, name, identities::group_number)
     }
 }
 
 fn name_of(
     known: &mut HashMap<u32, Option<Box<[u8]>>>,
     number: u32,
-    ask: impl FnOnce() -> Option<String>,
+    ask: impl FnOnce() -> Result<Option<Vec<u8>>, Errno>,
 ) -> Option<&[u8]> {
     if known.len() >= LIMIT && !known.contains_key(&number) {
         known.clear();
     }
     let name = known.entry(number).or_insert_with(|| {
-        // nix replaces bytes that are no UTF-8. Such a name could not be found again, the number
-        // can.
-        let name = ask().filter(|name| !name.is_empty() && !name.contains(char::REPLACEMENT_CHARACTER));
-        name.map(|name| name.into_bytes().into_boxed_slice())
+        let name = ask().ok().flatten().filter(|name| !name.is_empty());
+        name.map(Vec::into_boxed_slice)
     });
     name.as_deref()
 }
@@ -70,7 +69,7 @@ fn name_of(
 fn number_of(
     known: &mut HashMap<Box<[u8]>, Option<u32>>,
     name: &[u8],
-    ask: impl FnOnce(&str) -> Option<u32>,
+    ask: impl FnOnce(&[u8]) -> Result<Option<u32>, Errno>,
 ) -> Option<u32> {
     if name.len() > LONGEST {
         return None;
@@ -81,7 +80,7 @@ fn number_of(
     if known.len() >= LIMIT {
         known.clear();
     }
-    let number = std::str::from_utf8(name).ok().and_then(ask);
+    let number = ask(name).ok().flatten();
     known.insert(name.into(), number);
     number
 }
@@ -114,16 +113,16 @@ mod tests {
     fn the_memory_is_bounded() {
         let mut known = HashMap::new();
         for number in 0..20_000 {
-            name_of(&mut known, number, || None);
+            name_of(&mut known, number, || Ok(None));
             assert!(known.len() <= LIMIT);
         }
         let mut known = HashMap::new();
         for number in 0..20_000_u32 {
-            number_of(&mut known, &number.to_be_bytes(), |_| None);
+            number_of(&mut known, &number.to_be_bytes(), |_| Ok(None));
             assert!(known.len() <= LIMIT);
         }
         known.clear();
-        assert_eq!(number_of(&mut known, "a".repeat(1_000_000).as_bytes(), |_| Some(1)), None);
+        assert_eq!(number_of(&mut known, "a".repeat(1_000_000).as_bytes(), |_| Ok(Some(1))), None);
         assert!(known.is_empty());
     }
 }

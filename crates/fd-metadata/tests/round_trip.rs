@@ -9,11 +9,14 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 use fd_metadata::{
-    Failures, FileMetadata, MetadataReader, MetadataWriter, Place, ReadWarnings, Target, Wanted, WriterWarnings,
+    Failures, FileMetadata, MetadataReader, MetadataWriter, NameCache, Place, ReadWarnings, Target, Wanted,
+    WriterWarnings,
 };
-use fd_records::{FileType, Stream};
+use fd_records::{FileType, Identities as _, Names as _, Stream};
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
 
 const BOTH: Wanted = Wanted { acl: true, xattr: true };
 const ACCESS_TEXT: &[u8] = b"user::rw-\nuser:root:rw-\nuser:12345:r--\ngroup::r--\nmask::rw-\nother::r--\n\0";
@@ -308,6 +311,43 @@ fn two_names_of_one_user_become_one_entry_with_what_both_have() {
     assert_eq!(acl, "user::rw-\nuser:root:r--\ngroup::r--\nmask::rwx\nother::r--\n\0");
     assert_eq!(texts.len(), 1);
     assert!(texts[0].contains("\"user:0:r-x\" and another entry"), "{texts:?}");
+}
+
+/// Does `work` in a thread whose `/etc` is empty but for this file of users and one of groups.
+fn with_own_etc(users: &[u8], groups: &[u8], work: impl FnOnce() + Send) {
+    let there = || {
+        let none = None::<&str>;
+        unshare(CloneFlags::CLONE_NEWNS)?;
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+        mount(none, "/etc", Some("tmpfs"), MsFlags::empty(), none)
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            if let Err(errno) = there() {
+                return skip::test(&format!("no mounts of a thread's own here: {errno}"));
+            }
+            fs::write("/etc/nsswitch.conf", b"passwd: files\ngroup: files\n").unwrap();
+            fs::write("/etc/passwd", users).unwrap();
+            fs::write("/etc/group", groups).unwrap();
+            work();
+        });
+    });
+}
+
+#[test]
+fn groups_of_any_size_and_names_of_any_bytes_are_found() {
+    let members: Vec<_> = (0..70_000).map(|number| format!("student{number:05}")).collect();
+    let groups = [b"students:x:5000:", members.join(",").as_bytes(), b"\ngr\xfcn:x:5001:\n"].concat();
+    with_own_etc(b"j\xfcrgen:x:5002:5000::/:/bin/sh\n", &groups, || {
+        let mut names = NameCache::new();
+        let numbers = [b"students".as_slice(), b"gr\xfcn", b"nobody-here"].map(|name| names.group_number(name));
+        assert_eq!(numbers, [Some(5000), Some(5001), None]);
+        assert_eq!(names.group_name(5000), Some(b"students".as_slice()));
+        assert_eq!(names.group_name(5001), Some(b"gr\xfcn".as_slice()));
+        assert_eq!(names.group_name(5003), None);
+        assert_eq!(names.user_name(5002), Some(b"j\xfcrgen".as_slice()));
+        assert_eq!(names.user_number(b"j\xfcrgen"), Some(5002));
+    });
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! - `lock`: a lock that a panic leaves usable;
 //! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
 //! - `mounts`: names in the kernel's table of mounts;
+//! - `identities`: the host's users and groups;
 //! - `file_system`, `page_cache`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
@@ -19,6 +20,7 @@ pub mod daemonize;
 pub mod depth;
 mod error_text;
 pub mod file_system;
+pub mod identities;
 pub mod local_time;
 pub mod locale;
 pub mod lock;
