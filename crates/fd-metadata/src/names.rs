@@ -4,6 +4,7 @@
 //! again and again.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use fd_os::identities;
 use fd_records::{Identities, Names};
@@ -18,10 +19,64 @@ const LONGEST: usize = 1024;
 /// Answers of the system's user database.
 #[derive(Default, Debug)]
 pub struct NameCache {
-    users: HashMap<u32, Option<Box<[u8]>>>,
-    groups: HashMap<u32, Option<Box<[u8]>>>,
-    user_numbers: HashMap<Box<[u8]>, Option<u32>>,
-    group_numbers: HashMap<Box<[u8]>, Option<u32>>,
+    users: Answers<u32, Box<[u8]>>,
+    groups: Answers<u32, Box<[u8]>>,
+    user_numbers: Answers<Box<[u8]>, u32>,
+    group_numbers: Answers<Box<[u8]>, u32>,
+}
+
+/// The answers about one kind of question: a user or group has none, or could not be asked for.
+#[derive(Debug)]
+struct Answers<K, T> {
+    known: HashMap<K, Result<Option<T>, Errno>>,
+    /// An error that is among them.
+    failed: Option<Errno>,
+}
+
+impl<K, T> Default for Answers<K, T> {
+    fn default() -> Self {
+        Self { known: HashMap::new(), failed: None }
+    }
+}
+
+impl<K: Eq + Hash, T> Answers<K, T> {
+    /// The answer to a question that has none yet.
+    fn keep(&mut self, key: K, answer: Result<Option<T>, Errno>) -> Option<&T> {
+        if self.known.len() >= LIMIT {
+            self.known.clear();
+        }
+        self.failed = answer.as_ref().err().copied().or(self.failed);
+        self.known.entry(key).insert_entry(answer).into_mut().as_ref().ok()?.as_ref()
+    }
+
+    /// Returns an error that is among the answers, and forgets those that are errors.
+    fn take_failure(&mut self) -> Option<Errno> {
+        let failed = self.failed.take()?;
+        self.known.retain(|_, answer| answer.is_ok());
+        Some(failed)
+    }
+}
+
+impl Answers<u32, Box<[u8]>> {
+    fn name_of(&mut self, number: u32, ask: impl FnOnce(u32) -> Result<Option<Vec<u8>>, Errno>) -> Option<&[u8]> {
+        if !self.known.contains_key(&number) {
+            let name = ask(number).map(|name| name.filter(|name| !name.is_empty()).map(Vec::into_boxed_slice));
+            return self.keep(number, name).map(AsRef::as_ref);
+        }
+        self.known.get(&number)?.as_ref().ok()?.as_deref()
+    }
+}
+
+impl Answers<Box<[u8]>, u32> {
+    fn number_of(&mut self, name: &[u8], ask: impl FnOnce(&[u8]) -> Result<Option<u32>, Errno>) -> Option<u32> {
+        if name.len() > LONGEST {
+            return None;
+        }
+        match self.known.get(name) {
+            Some(answer) => answer.ok().flatten(),
+            None => self.keep(name.into(), ask(name)).copied(),
+        }
+    }
 }
 
 impl NameCache {
@@ -29,60 +84,39 @@ impl NameCache {
     pub fn new() -> Self {
         Self::default()
     }
+
+    /// Why a number was without a name since the last call, if not all could be looked up. Those
+    /// are looked up again from now on: a directory service may be there for the next file.
+    pub fn take_failed_name(&mut self) -> Option<Errno> {
+        let (user, group) = (self.users.take_failure(), self.groups.take_failure());
+        user.or(group)
+    }
+
+    /// Why a name was without a number; as [`Self::take_failed_name`].
+    pub fn take_failed_number(&mut self) -> Option<Errno> {
+        let (user, group) = (self.user_numbers.take_failure(), self.group_numbers.take_failure());
+        user.or(group)
+    }
 }
 
 impl Names for NameCache {
     fn user_name(&mut self, uid: u32) -> Option<&[u8]> {
-        name_of(&mut self.users, uid, || identities::user_name(uid))
+        self.users.name_of(uid, identities::user_name)
     }
 
     fn group_name(&mut self, gid: u32) -> Option<&[u8]> {
-        name_of(&mut self.groups, gid, || identities::group_name(gid))
+        self.groups.name_of(gid, identities::group_name)
     }
 }
 
 impl Identities for NameCache {
     fn user_number(&mut self, name: &[u8]) -> Option<u32> {
-        number_of(&mut self.user_numbers, name, identities::user_number)
+        self.user_numbers.number_of(name, identities::user_number)
     }
 
     fn group_number(&mut self, name: &[u8]) -> Option<u32> {
-        number_of(&mut self.group_numbers, name, identities::group_number)
+        self.group_numbers.number_of(name, identities::group_number)
     }
-}
-
-fn name_of(
-    known: &mut HashMap<u32, Option<Box<[u8]>>>,
-    number: u32,
-    ask: impl FnOnce() -> Result<Option<Vec<u8>>, Errno>,
-) -> Option<&[u8]> {
-    if known.len() >= LIMIT && !known.contains_key(&number) {
-        known.clear();
-    }
-    let name = known.entry(number).or_insert_with(|| {
-        let name = ask().ok().flatten().filter(|name| !name.is_empty());
-        name.map(Vec::into_boxed_slice)
-    });
-    name.as_deref()
-}
-
-fn number_of(
-    known: &mut HashMap<Box<[u8]>, Option<u32>>,
-    name: &[u8],
-    ask: impl FnOnce(&[u8]) -> Result<Option<u32>, Errno>,
-) -> Option<u32> {
-    if name.len() > LONGEST {
-        return None;
-    }
-    if let Some(number) = known.get(name) {
-        return *number;
-    }
-    if known.len() >= LIMIT {
-        known.clear();
-    }
-    let number = ask(name).ok().flatten();
-    known.insert(name.into(), number);
-    number
 }
 
 #[cfg(test)]
@@ -98,7 +132,7 @@ mod tests {
             assert_eq!(names.user_number(b"root"), Some(0));
             assert_eq!(names.group_number(b"root"), Some(0));
         }
-        assert_eq!(names.users.len(), 1);
+        assert_eq!(names.users.known.len(), 1);
     }
 
     #[test]
@@ -111,18 +145,37 @@ mod tests {
 
     #[test]
     fn the_memory_is_bounded() {
-        let mut known = HashMap::new();
+        let mut names = Answers::default();
         for number in 0..20_000 {
-            name_of(&mut known, number, || Ok(None));
-            assert!(known.len() <= LIMIT);
+            names.name_of(number, |_| Ok(None));
+            assert!(names.known.len() <= LIMIT);
         }
-        let mut known = HashMap::new();
+        let mut numbers = Answers::default();
         for number in 0..20_000_u32 {
-            number_of(&mut known, &number.to_be_bytes(), |_| Ok(None));
-            assert!(known.len() <= LIMIT);
+            numbers.number_of(&number.to_be_bytes(), |_| Ok(None));
+            assert!(numbers.known.len() <= LIMIT);
         }
-        known.clear();
-        assert_eq!(number_of(&mut known, "a".repeat(1_000_000).as_bytes(), |_| Ok(Some(1))), None);
-        assert!(known.is_empty());
+        numbers.known.clear();
+        assert_eq!(numbers.number_of("a".repeat(1_000_000).as_bytes(), |_| Ok(Some(1))), None);
+        assert!(numbers.known.is_empty());
+    }
+
+    #[test]
+    fn an_error_is_kept_until_it_is_taken() {
+        let mut names = Answers::default();
+        let root: Box<[u8]> = b"root".as_slice().into();
+        assert_eq!(names.name_of(0, |_| Ok(Some(root.to_vec()))), Some(&*root));
+        assert_eq!(names.take_failure(), None);
+        assert_eq!(names.name_of(7, |_| Err(Errno::EIO)), None);
+        assert_eq!(names.name_of(7, |_| panic!("a listing asks once")), None);
+        assert_eq!(names.take_failure(), Some(Errno::EIO));
+        assert_eq!(names.name_of(7, |_| Ok(Some(b"anna".to_vec()))), Some(b"anna".as_slice()));
+        assert_eq!(names.take_failure(), None);
+        assert_eq!(names.name_of(0, |_| panic!("that answer is kept")), Some(&*root));
+
+        let mut numbers = Answers::default();
+        assert_eq!((numbers.number_of(b"anna", |_| Err(Errno::EIO)), numbers.take_failure()), (None, Some(Errno::EIO)));
+        assert_eq!(numbers.number_of(b"anna", |_| Ok(Some(7))), Some(7));
+        assert_eq!(numbers.number_of(b"anna", |_| Err(Errno::EIO)), Some(7));
     }
 }

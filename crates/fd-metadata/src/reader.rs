@@ -333,6 +333,9 @@ impl MetadataReader {
                 Ok(acl) => {
                     acl.to_text(&mut found.bytes, &mut self.names);
                     found.bytes.push(0);
+                    if let Some(errno) = self.names.take_failed_name() {
+                        failures.add(told, || texts::acl_by_number(reading.path, what, errno));
+                    }
                     let length = found.begun();
                     if length > RECORD_LIMIT {
                         failures.add(told, || texts::acl_too_long(reading.path, what, length, RECORD_LIMIT));

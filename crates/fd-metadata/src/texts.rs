@@ -21,6 +21,12 @@ pub(crate) fn acl_failed(path: &[u8], what: &str, errno: Errno) -> Vec<u8> {
     on_part(b"acl_get_file error on file", path, what, &error_text(errno as i32))
 }
 
+/// Not all users and groups of an ACL could be looked up. The stock daemon says nothing.
+pub(crate) fn acl_by_number(path: &[u8], what: &str, errno: Errno) -> Vec<u8> {
+    let part = format!("{what}: numbers in the place of names");
+    on_part(b"acl_to_text error on file", path, &part, &error_text(errno as i32))
+}
+
 /// The text of an ACL needs more than a record can hold.
 pub(crate) fn acl_too_long(path: &[u8], what: &str, length: usize, limit: usize) -> Vec<u8> {
     let text = format!(": its text needs {length} bytes, one record holds {limit} bytes.\n");
@@ -53,9 +59,9 @@ pub(crate) fn acl_from_text(path: &[u8]) -> Vec<u8> {
     on_file(b"bacl_linux.c:265 acl_from_text error on file", path, &error_text(Errno::EINVAL as i32))
 }
 
-/// Entries of an ACL are for users or groups that this host does not have. The stock daemon sets
-/// nothing of the ACL then, and names no entry.
-pub(crate) fn acl_left_out(path: &[u8], entries: &[Vec<u8>]) -> Vec<u8> {
+/// Entries of an ACL are for users or groups that this host does not have, or could not look up
+/// now. The stock daemon sets nothing of the ACL then, and names no entry.
+pub(crate) fn acl_left_out(path: &[u8], entries: &[Vec<u8>], failed: Option<Errno>) -> Vec<u8> {
     let mut named = String::new();
     for entry in entries.iter().take(MOST_NAMED) {
         let _written = write!(named, "{}\"{}\"", if named.is_empty() { "" } else { ", " }, entry.escape_ascii());
@@ -67,7 +73,11 @@ pub(crate) fn acl_left_out(path: &[u8], entries: &[Vec<u8>]) -> Vec<u8> {
         }
     }
     let what = format!("left out {named}");
-    on_part(b"bacl_linux.c:265 acl_from_text error on file", path, &what, "This host has no such user or group")
+    let why = failed.map_or_else(
+        || "This host has no such user or group".to_owned(),
+        |errno| format!("The host's users and groups can't be looked up: {}", error_text(errno as i32)),
+    );
+    on_part(b"bacl_linux.c:265 acl_from_text error on file", path, &what, &why)
 }
 
 /// Entries of an ACL are for the same user or group of this host.

@@ -176,7 +176,8 @@ impl MetadataWriter {
             }
             Ok(AclHere { acl, unknown, merged }) => {
                 if !unknown.is_empty() {
-                    warnings.add(Errno::EINVAL, || texts::acl_left_out(path, &unknown));
+                    let failed = self.names.take_failed_number();
+                    warnings.add(Errno::EINVAL, || texts::acl_left_out(path, &unknown, failed));
                 }
                 if !merged.is_empty() {
                     warnings.add(Errno::EINVAL, || texts::acl_merged(path, &merged));

@@ -350,6 +350,54 @@ fn groups_of_any_size_and_names_of_any_bytes_are_found() {
     });
 }
 
+/// As when a directory service is not there for a moment: libacl asks again for each file.
+#[test]
+fn a_user_who_can_not_be_looked_up_is_looked_up_for_the_next_file() {
+    const ACL: &[u8] = b"user::rw-\nuser:anna:r--\ngroup::r--\nmask::r--\nother::---\n\0";
+    const NUMBER: &[u8] = b"user::rw-\nuser:5002:r--\ngroup::r--\nmask::r--\nother::---\n\0";
+    let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
+    for file in ["a", "b"] {
+        fs::write(folder.path(file), b"").unwrap();
+    }
+    with_own_etc(b"anna:x:5002:5000::/:/bin/sh\n", b"", || {
+        let breaks = || {
+            fs::rename("/etc/passwd", "/etc/kept").unwrap();
+            symlink("passwd", "/etc/passwd").unwrap();
+        };
+        let is_there_again = || fs::rename("/etc/kept", "/etc/passwd").unwrap();
+        let why = fd_os::error_text(Errno::ELOOP as i32);
+        let (mut writer, mut reader) = (MetadataWriter::new(), MetadataReader::new());
+        let mut restore =
+            |file: &str| strings(writer.apply(&folder.target(file), b"f", Stream::LINUX_ACCESS_ACL, ACL).texts);
+        breaks();
+        assert_eq!(
+            restore("a"),
+            [format!(
+                "bacl_linux.c:265 acl_from_text error on file \"f\": left out \"user:anna:r--\": \
+                 ERR=The host's users and groups can't be looked up: {why}\n"
+            )]
+        );
+        is_there_again();
+        assert_eq!(restore("a"), [""; 0]);
+        assert_eq!(restore("b"), [""; 0]);
+
+        let mut save = |file: &str| {
+            let open = File::open(folder.path(file)).unwrap();
+            let mut found = FileMetadata::default();
+            let warnings = reader.read(Place::File(open.as_fd()), b"f", FileType::Regular, 1, BOTH, &mut found);
+            assert_eq!(warnings.acl.count as usize, warnings.acl.texts.len());
+            (Found::from(&found).access_acl, strings(warnings.acl.texts))
+        };
+        breaks();
+        let warning =
+            format!("acl_to_text error on file \"f\": access ACL: numbers in the place of names: ERR={why}\n");
+        assert_eq!(save("a"), (NUMBER.to_vec(), vec![warning]));
+        is_there_again();
+        assert_eq!(save("a"), (ACL.to_vec(), Vec::new()));
+        assert_eq!(save("b"), (ACL.to_vec(), Vec::new()));
+    });
+}
+
 #[test]
 fn an_attribute_that_fails_costs_only_itself() {
     let Some(folder) = Folder::new() else { return skip::test(NO_XATTRS) };
