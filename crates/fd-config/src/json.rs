@@ -167,7 +167,7 @@ fn shown_value(resource: &RawResource, directive: &Directive, value: &Value) -> 
     }
 }
 
-/// A string with the few escapes that the view has.
+/// A string with the few escapes that the view has, and those without which it would be no JSON.
 fn string(text: &[u8]) -> Vec<u8> {
     let mut quoted = vec![b'"'];
     for byte in text {
@@ -175,6 +175,7 @@ fn string(text: &[u8]) -> Vec<u8> {
             b'"' | b'\\' => quoted.extend_from_slice(&[b'\\', *byte]),
             b'\n' => quoted.extend_from_slice(b"\\n"),
             b'\r' => quoted.extend_from_slice(b"\\r"),
+            0..b' ' => quoted.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
             _ => quoted.push(*byte),
         }
     }
