@@ -41,7 +41,8 @@ pub struct Digester {
 enum State {
     OpenSsl { md: Md, context: MdCtx },
     Xxh64(Xxh64),
-    Xxh3(Box<Xxh3Default>),
+    Xxh3_64(Box<Xxh3Default>),
+    Xxh3_128(Box<Xxh3Default>),
 }
 
 impl Digester {
@@ -56,7 +57,8 @@ impl Digester {
             DigestKind::Sha256 => openssl_state(kind, "SHA2-256"),
             DigestKind::Sha512 => openssl_state(kind, "SHA2-512"),
             DigestKind::Xxh64 => Ok(State::Xxh64(Xxh64::new(0))),
-            DigestKind::Xxh3_64 | DigestKind::Xxh3_128 => Ok(State::Xxh3(Box::default())),
+            DigestKind::Xxh3_64 => Ok(State::Xxh3_64(Box::default())),
+            DigestKind::Xxh3_128 => Ok(State::Xxh3_128(Box::default())),
         }?;
         Ok(Self { kind, state, is_begun: false, failure: None })
     }
@@ -77,7 +79,7 @@ impl Digester {
                 }
             }
             State::Xxh64(state) => state.update(bytes),
-            State::Xxh3(state) => state.update(bytes),
+            State::Xxh3_64(state) | State::Xxh3_128(state) => state.update(bytes),
         }
     }
 
@@ -106,13 +108,15 @@ impl Digester {
                 state.reset(0);
                 DigestValue::from_start(kind, &value.to_be_bytes())
             }
-            State::Xxh3(state) => {
-                let value = match kind {
-                    DigestKind::Xxh3_64 => DigestValue::from_start(kind, &state.digest().to_be_bytes()),
-                    _ => DigestValue::from_start(kind, &state.digest128().to_be_bytes()),
-                };
+            State::Xxh3_64(state) => {
+                let value = state.digest();
                 state.reset();
-                value
+                DigestValue::from_start(kind, &value.to_be_bytes())
+            }
+            State::Xxh3_128(state) => {
+                let value = state.digest128();
+                state.reset();
+                DigestValue::from_start(kind, &value.to_be_bytes())
             }
         };
         Ok(value)
@@ -128,7 +132,7 @@ impl Digester {
         match &mut self.state {
             State::OpenSsl { md, context } => self.failure = context.digest_init(md).err(),
             State::Xxh64(state) => state.reset(0),
-            State::Xxh3(state) => state.reset(),
+            State::Xxh3_64(state) | State::Xxh3_128(state) => state.reset(),
         }
     }
 }
