@@ -9,6 +9,7 @@ use std::sync::Arc;
 use aws_smithy_types::date_time::Format;
 use fd_messages::MessageType;
 use fd_plugins::{CreateStatus, Host, Io, IoDone, MetadataPacket, RestoreFile, Status};
+use fd_records::Replace;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
 
 use crate::client::Client;
@@ -163,15 +164,17 @@ impl Restore {
 
 /// Whether the replace mode lets an object be stored.
 fn takes(uploads: &Uploads, file: &RestoreFile, key: &[u8]) -> Result<bool, S3Error> {
-    if !matches!(file.replace, b'w' | b'o' | b'n') {
+    let mode = Replace::from_letter(file.replace);
+    if mode == Replace::Always {
         return Ok(true);
     }
     let Some(headers) = uploads.look_up(key)? else { return Ok(true) };
     let modified = headers.get("last-modified").and_then(|value| seconds(value.to_str().ok()?, Format::HttpDate));
-    Ok(match (file.replace, modified) {
-        (b'w', Some(modified)) => file.stat.mtime > modified,
-        (b'o', Some(modified)) => file.stat.mtime < modified,
-        _ => false,
+    Ok(match mode {
+        Replace::Always => true,
+        Replace::IfNewer => modified.is_some_and(|modified| file.stat.mtime > modified),
+        Replace::IfOlder => modified.is_some_and(|modified| file.stat.mtime < modified),
+        Replace::Never => false,
     })
 }
 

@@ -79,3 +79,38 @@ fn of_two_versions_of_a_key_the_later_one_is_stored_last() {
         }
     }
 }
+
+#[test]
+fn an_object_that_is_there_is_replaced_as_the_mode_says() {
+    let text = settings(|asked| {
+        let is_look = asked.method == "HEAD";
+        Some((
+            200,
+            if is_look { "Last-Modified: Thu, 01 Jan 1970 00:01:40 GMT\r\n" } else { "ETag: \"x\"\r\n" },
+            Vec::new(),
+        ))
+    });
+    let path = std::env::temp_dir().join(format!("ferrofd-s3-replace-{}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let mut restore = Restore::begin(Some(path.as_os_str().as_bytes()), &Cancel::default()).unwrap();
+    std::fs::remove_file(path).unwrap();
+    let mut host = Listener::default();
+    // For a saved object that is older than the one that is there, as old, and newer.
+    for (replace, expected) in [
+        (b'a', [true, true, true]),
+        (b'w', [false, false, true]),
+        (b'o', [true, false, false]),
+        (b'n', [false, false, false]),
+        (b'?', [true, true, true]),
+    ] {
+        let stored = [99, 100, 101].map(|mtime| {
+            let stat = Stat { mtime, ..Stat::default() };
+            let file = RestoreFile { name: b"/@s3/b/a".into(), stat, replace, ..RestoreFile::default() };
+            let is_stored = restore.create(&mut host, &file, &mut Places::new()) == CreateStatus::Extract;
+            restore.end(&mut host);
+            is_stored
+        });
+        assert_eq!(stored, expected, "{}", char::from(replace));
+    }
+}
