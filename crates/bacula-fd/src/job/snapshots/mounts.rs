@@ -81,17 +81,23 @@ pub(crate) fn read() -> io::Result<Vec<Mount>> {
     if table.len() as u64 >= MOST_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let mut mounts = parse(&table);
-    // Another mount point may be dead (a server that is gone): only those are looked at that have
-    // to be.
+    let device_number = |point: &[u8]| {
+        let path = std::ffi::OsStr::from_bytes(point);
+        nix::sys::stat::lstat(path).map_or(0, |found| found.st_dev)
+    };
+    Ok(looked_at(parse(&table), device_number))
+}
+
+/// The mounts with the device numbers that the table does not have. Another mount point may be dead
+/// (a server that is gone): only those are looked at that have to be.
+fn looked_at(mut mounts: Vec<Mount>, mut device_number: impl FnMut(&[u8]) -> u64) -> Vec<Mount> {
     for mount in &mut mounts {
         if mount.has_subvolumes() {
-            let path = std::ffi::OsStr::from_bytes(&mount.point);
-            mount.device_number = nix::sys::stat::lstat(path).map_or(0, |found| found.st_dev);
+            mount.device_number = device_number(&mount.point);
         }
     }
     mounts.retain(|mount| mount.device_number != 0);
-    Ok(mounts)
+    mounts
 }
 
 /// The lines of `/proc/self/mountinfo` as mounts. A mount that a later one covers is left out.
@@ -247,6 +253,19 @@ mod tests {
         assert_eq!(mounts[0].device_number, 254 << 8);
         assert_eq!((mounts[2].device.as_slice(), mounts[3].root.as_slice()), (&b"bed\\x"[..], &b"/srv/www"[..]));
         assert_eq!(mounts[4].fs_type, b"xfs");
+    }
+
+    #[test]
+    fn only_mount_points_with_subvolumes_are_looked_at() {
+        let table = [TABLE, b"28 22 0:43 /@ /sub rw - btrfs /dev/c rw\n29 22 0:44 / /gone rw - btrfs /dev/d rw\n"];
+        let mut asked = Vec::new();
+        let mounts = looked_at(parse(&table.concat()), |point| {
+            asked.push(point.to_vec());
+            if point == b"/sub" { 77 } else { 0 }
+        });
+        assert_eq!(asked, [&b"/sub"[..], b"/gone"]);
+        let numbers: Vec<_> = mounts.iter().skip(4).map(|mount| (&*mount.point, mount.device_number)).collect();
+        assert_eq!(numbers, [(&b"/late"[..], 42), (b"/sub", 77)]);
     }
 
     #[test]
