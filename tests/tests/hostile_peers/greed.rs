@@ -29,6 +29,17 @@ fn a_session_has_a_bounded_number_of_run_scripts() -> Result<()> {
     let said = rest_as_text(&mut peer)?.concat();
     assert!(said.contains("Too many run scripts") && said.contains("2905 Bad RunScript command.\n"), "{said}");
     assert!(said.contains("2800 End Job TermCode=102 "), "{said}");
+
+    // Eleven of them are more than a megabyte.
+    let mut peer = director_session(bed.client("test")?.port(), 7)?;
+    let long = format!("RunAfterJob /bin/true\u{1}{}\n", "x".repeat(100_000));
+    for _ in 0..10 {
+        peer.send(long.as_bytes())?;
+        peer.expect("2000 OK Run")?;
+    }
+    peer.send(long.as_bytes())?;
+    let said = rest_as_text(&mut peer)?.concat();
+    assert!(said.contains("Too many run scripts") && said.contains("2905 Bad RunScript command.\n"), "{}", said.len());
     assert_serves(&bed)
 }
 
