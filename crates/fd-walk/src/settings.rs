@@ -113,7 +113,8 @@ pub trait WalkHost {
         Comparison::ByTime
     }
 
-    /// This path, or what lies below it, could not be examined, though it may be there.
+    /// This path, or what lies below it, could not be examined, though it may be there. Not called
+    /// for a path that is too long for the kernel: no job has saved that.
     fn not_examined(&self, path: &[u8]) {
         let _ = path;
     }

@@ -22,7 +22,7 @@ use crate::snapshots::ReadAt;
 const AUTOFS: rustix::fs::FsWord = 0x187;
 
 /// Longest path that the kernel takes, in bytes, without the NUL.
-const LONGEST_PATH: usize = 4095;
+pub(super) const LONGEST_PATH: usize = 4095;
 
 /// See the module.
 #[derive(Clone, Copy)]

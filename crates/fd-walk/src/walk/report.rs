@@ -4,6 +4,7 @@ use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 use rustix::io::Errno;
 
+use super::place::LONGEST_PATH;
 use crate::entry::Entry;
 use crate::event::{Flow, Message, WalkEvent};
 use crate::settings::{Purpose, WalkEnd, WalkHost, WalkSummary};
@@ -78,7 +79,8 @@ impl Report<'_> {
 
     /// An error, without counting an entry.
     pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), WalkEnd> {
-        if !matches!(errno, Errno::NOENT | Errno::NOTDIR) {
+        // What has a longer path can't have been saved by an earlier job.
+        if !matches!(errno, Errno::NOENT | Errno::NOTDIR) && path.len() <= LONGEST_PATH {
             self.host.not_examined(path);
         }
         let purpose = self.purpose;
