@@ -8,9 +8,10 @@ mod index;
 mod list;
 mod order;
 mod records;
+mod unknown;
 mod varint;
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, strip_path};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
 use fd_os::lock::Mutex;
 use fd_plugins::AccurateAttributes;
 use fd_records::{AccurateEntry, FileType, Stat, digest_text};
@@ -21,6 +22,7 @@ use criteria::Times;
 use list::List;
 use order::{Place, TableOrder};
 use records::RecordId;
+use unknown::Unknown;
 
 use crate::manners::memory::ListMemory;
 
@@ -71,44 +73,6 @@ impl State {
     }
 }
 
-/// How many paths of this kind are remembered.
-const MOST_UNKNOWN: usize = 1000;
-
-/// What the walk could not examine: what lies there may be gone, or not.
-#[derive(Default)]
-struct Unknown {
-    paths: Vec<Vec<u8>>,
-    /// There are too many of them: nothing counts as gone.
-    is_everything: bool,
-    /// The most components that are stripped off a name.
-    most_stripped: u32,
-}
-
-impl Unknown {
-    fn add(&mut self, path: &[u8]) {
-        if self.paths.len() < MOST_UNKNOWN {
-            self.paths.push(path.to_vec());
-        } else {
-            self.is_everything = true;
-        }
-    }
-
-    /// Whether the file of this name in the list, where names are stripped, is or lies below one of
-    /// them.
-    fn has(&self, name: &[u8]) -> bool {
-        let is_at = |path: &[u8]| {
-            let top = path.strip_suffix(b"/").unwrap_or(path);
-            name.strip_prefix(top).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        };
-        let is_at_stripped = |path: &[u8]| {
-            // A path has no more components than bytes.
-            let most = self.most_stripped.min(u32::try_from(path.len()).unwrap_or(u32::MAX));
-            (1..=most).any(|count| strip_path(path, count).is_some_and(|path| is_at(&path)))
-        };
-        self.is_everything || self.paths.iter().any(|path| is_at(path) || is_at_stripped(path))
-    }
-}
-
 impl std::fmt::Debug for AccurateList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AccurateList")
@@ -132,9 +96,7 @@ impl AccurateList {
                 all.union(criteria::fields(letters_of(level, include.top_level())))
             })
         };
-        let most_stripped = fileset.includes().iter().map(|include| include.top_level().strip_path).max();
-        let unknown = Unknown { most_stripped: most_stripped.unwrap_or_default(), ..Unknown::default() };
-        let state = Mutex::new(State { list: List::new(fields), space_saved: 0, unknown });
+        let state = Mutex::new(State { list: List::new(fields), space_saved: 0, unknown: Unknown::default() });
         Self { level, announced, state, memory: None }
     }
 
@@ -194,14 +156,18 @@ impl AccurateList {
         let Ok(()) = named;
     }
 
-    /// This path, or what lies below it, could not be examined: it does not count as gone.
-    pub(crate) fn not_examined(&self, path: &[u8]) {
-        self.state.lock().unknown.add(path);
+    /// This path, or what lies below it, could not be examined: it does not count as gone, neither
+    /// whole nor without its first `stripped` components.
+    pub(crate) fn not_examined(&self, path: &[u8], stripped: u32) {
+        self.state.lock().unknown.add(path, stripped);
     }
 
-    /// Whether so much could not be examined that nothing counts as gone, in a job that tells it.
-    pub(crate) fn is_all_unknown(&self) -> bool {
-        !self.level.full && self.state.lock().unknown.is_everything
+    /// Directories in which so much could not be examined that nothing counts as gone, in a job
+    /// that tells it: the first of them, and how many there are beside it.
+    pub(crate) fn unknown_directories(&self) -> Option<(Vec<u8>, usize)> {
+        let state = self.state.lock();
+        let mut folded = state.unknown.folded().filter(|_| !self.level.full);
+        folded.next().map(<[u8]>::to_vec).map(|first| (first, folded.count()))
     }
 
     /// A file of this name counts as seen. `false` if the list has none.
@@ -230,7 +196,6 @@ impl AccurateList {
     /// Compares an entry of the walk with the list (reference 04 §13.4).
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.state.lock();
-        state.unknown.most_stripped = state.unknown.most_stripped.max(candidate.options.strip_path);
         let Some(id) = state.find(candidate) else { return Comparison::Changed { token: None } };
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;

@@ -45,9 +45,16 @@ pub(crate) fn nothing_read(files: u64) -> Vec<u8> {
     format!("No file could be read: of {files} with data, no data is saved.\n").into_bytes()
 }
 
-/// So much could not be examined that it is not known what is gone.
-pub(crate) fn nothing_counts_as_deleted() -> Vec<u8> {
-    b"Too many files and directories could not be examined, so no file of earlier jobs counts as deleted.\n".to_vec()
+/// So much could not be examined in these directories that it is not known what is gone.
+pub(crate) fn nothing_counts_as_deleted(directory: &[u8], others: usize) -> Vec<u8> {
+    let others = if others > 0 { format!(" and {others} other directories") } else { String::new() };
+    one_line(&[
+        b"Too many files and directories could not be examined, so no file of earlier jobs in \"",
+        if directory.is_empty() { b"/" } else { directory },
+        b"\"",
+        others.as_bytes(),
+        b" counts as deleted.\n",
+    ])
 }
 
 /// A read error beyond the limit.

@@ -114,9 +114,10 @@ pub trait WalkHost {
     }
 
     /// This path, or what lies below it, could not be examined, though it may be there. Not called
-    /// for a path that is too long for the kernel: no job has saved that.
-    fn not_examined(&self, path: &[u8]) {
-        let _ = path;
+    /// for a path that is too long for the kernel: no job has saved that. `strip_path`: what the
+    /// Include strips off the names of entries, unless their Options don't.
+    fn not_examined(&self, path: &[u8], strip_path: u32) {
+        let _ = (path, strip_path);
     }
 
     /// Whether [`Self::compare`] is [`Comparison::ByTime`] for all entries, so that it need not be

@@ -58,7 +58,15 @@ fn walk_with(
 ) -> WalkSummary {
     let purpose = settings.purpose;
     let mut walker = Walker {
-        report: Report { purpose, host, sink, text: Vec::new(), summary: WalkSummary::default(), is_muted: false },
+        report: Report {
+            purpose,
+            host,
+            sink,
+            text: Vec::new(),
+            summary: WalkSummary::default(),
+            is_muted: false,
+            strip_path: 0,
+        },
         judge: Judge { fileset, settings, host, real_top: RealTop::default(), last_options: Cell::new(None) },
         links: LinkTable::default(),
         scratch: Scratch::new(),
@@ -86,6 +94,7 @@ impl<'w> Walker<'w> {
         for (number, include) in fileset.includes().iter().enumerate() {
             host.begins_include(number);
             self.judge.last_options.set(None);
+            self.report.strip_path = include.top_level().strip_path;
             for name in include.names() {
                 self.top_level(include, name)?;
                 for mounted in self.judge.settings.snapshots.sub_mounts(number, name) {

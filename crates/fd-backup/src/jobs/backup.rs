@@ -222,9 +222,9 @@ impl WalkHost for Host<'_> {
         list.map_or(Comparison::ByTime, |list| list.compare(candidate, &self.job.plan.walk))
     }
 
-    fn not_examined(&self, path: &[u8]) {
+    fn not_examined(&self, path: &[u8], strip_path: u32) {
         if let Some(list) = &self.job.plan.accurate {
-            list.not_examined(path);
+            list.not_examined(path, strip_path);
         }
     }
 

@@ -190,8 +190,8 @@ impl<'s> Sender<'s> {
 
     /// Sends the records after the last file of an accurate job.
     pub(crate) fn send_tail(&mut self, list: &AccurateList, job: &Job) -> Result<(), BackupError> {
-        if list.is_all_unknown() {
-            self.log.message(MessageType::Warning, &texts::nothing_counts_as_deleted());
+        if let Some((first, others)) = list.unknown_directories() {
+            self.log.message(MessageType::Warning, &texts::nothing_counts_as_deleted(&first, others));
         }
         let mut tail = TailEncoder::new(self.plan.comm_compression);
         let mut names = NameCache::new();

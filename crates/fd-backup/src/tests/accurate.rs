@@ -146,17 +146,43 @@ fn what_could_not_be_examined_does_not_count_as_deleted() {
             let name = if stripped.is_empty() { name } else { name.replacen(&format!("/{top}"), "", 1) };
             accurate.list.add(&listed(&name, stat, "", 0));
         }
-        accurate.list.not_examined(accurate.bed.name(hidden).as_bytes());
+        accurate.list.not_examined(accurate.bed.name(hidden).as_bytes(), u32::from(!stripped.is_empty()));
         accurate.list.complete();
-        let mut gone = Vec::new();
-        accurate.list.unseen(|name| gone.push(String::from_utf8(name.to_vec()).unwrap()));
-        gone.sort();
-        assert!(gone.len() == 2 && gone[0].ends_with("d/gone") && gone[1].ends_with("d/hidden.not"), "{gone:?}");
+        let gone = || {
+            let mut gone = Vec::new();
+            accurate.list.unseen(|name| gone.push(String::from_utf8(name.to_vec()).unwrap()));
+            gone.sort();
+            gone
+        };
+        let told = gone();
+        assert!(told.len() == 2 && told[0].ends_with("d/gone") && told[1].ends_with("d/hidden.not"), "{told:?}");
+        assert_eq!(accurate.list.unknown_directories(), None);
         for number in 0..2000 {
-            accurate.list.not_examined(format!("/elsewhere/{number}").as_bytes());
+            accurate.list.not_examined(format!("/elsewhere/{number}").as_bytes(), 0);
         }
-        accurate.list.unseen(|name| panic!("{} is gone", name.escape_ascii()));
-        assert!(accurate.list.is_all_unknown());
+        assert_eq!(gone(), told, "what one directory is full of says nothing about others");
+        assert_eq!(accurate.list.unknown_directories(), Some((b"/elsewhere/".to_vec(), 0)));
+        for number in 0..2000 {
+            accurate.list.not_examined(format!("/{number}").as_bytes(), 0);
+        }
+        assert_eq!(gone(), [""; 0]);
+        assert_eq!(accurate.list.unknown_directories(), Some((b"/".to_vec(), 0)));
+    }
+}
+
+/// Only its own Include strips a path.
+#[test]
+fn what_could_not_be_examined_is_not_stripped_as_another_include_does() {
+    for (stripped, count) in [(0, 1), (2, 0)] {
+        let include = ["I", "O P2:", "N", "F @", "N", "I", "F /home", "N", "N"];
+        let fileset = fileset(Path::new("/srv/x"), &include);
+        let mut list = AccurateList::new(CHANGES, 1, &fileset);
+        list.add(&listed("/etc/x", Stat::default(), "", 0));
+        list.not_examined(b"/home/m/etc", stripped);
+        list.complete();
+        let mut gone = 0;
+        list.unseen(|_| gone += 1);
+        assert_eq!(gone, count, "{stripped}");
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct Report<'w> {
     pub(super) summary: WalkSummary,
     /// What is walked over was reported already.
     pub(super) is_muted: bool,
+    /// How many components the Include that is walked strips off names.
+    pub(super) strip_path: u32,
 }
 
 impl Report<'_> {
@@ -81,7 +83,7 @@ impl Report<'_> {
     pub(super) fn could_not(&mut self, path: &[u8], what: &str, errno: Errno) -> Result<(), WalkEnd> {
         // What has a longer path can't have been saved by an earlier job.
         if !matches!(errno, Errno::NOENT | Errno::NOTDIR) && path.len() <= LONGEST_PATH {
-            self.host.not_examined(path);
+            self.host.not_examined(path, self.strip_path);
         }
         let purpose = self.purpose;
         if matches!(purpose, Purpose::Estimate { .. }) {

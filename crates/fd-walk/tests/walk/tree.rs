@@ -43,8 +43,8 @@ pub(crate) struct Host {
     pub(crate) unchanged: Option<&'static str>,
     /// Each compared key, and whether the FileSet accepts it.
     pub(crate) compared: RefCell<Vec<(Vec<u8>, bool)>>,
-    /// What could not be examined.
-    pub(crate) not_examined: RefCell<Vec<Vec<u8>>>,
+    /// What could not be examined, and how many components its Include strips.
+    pub(crate) not_examined: RefCell<Vec<(Vec<u8>, u32)>>,
 }
 
 impl WalkHost for Host {
@@ -56,8 +56,8 @@ impl WalkHost for Host {
         self.examined.set(self.examined.get() + 1);
     }
 
-    fn not_examined(&self, path: &[u8]) {
-        self.not_examined.borrow_mut().push(path.to_vec());
+    fn not_examined(&self, path: &[u8], strip_path: u32) {
+        self.not_examined.borrow_mut().push((path.to_vec(), strip_path));
     }
 
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
