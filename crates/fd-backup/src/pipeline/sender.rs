@@ -182,9 +182,11 @@ impl<'s> Sender<'s> {
     }
 
     /// Ends a job that was to read files and could read none, not even in part: attributes alone
-    /// are no backup. What an incomplete job has sent before counts.
+    /// are no backup. What an incomplete job has sent before counts. So does what the list of an
+    /// accurate job has, and the next such job tries the rest again.
     pub(crate) fn must_have_read(&self) -> Result<(), BackupError> {
-        let has_read = self.read > 0 || self.unread == 0 || self.plan.files_before > 0;
+        let builds_on_other = self.plan.files_before > 0 || self.plan.accurate.is_some();
+        let has_read = self.read > 0 || self.unread == 0 || builds_on_other;
         if has_read { Ok(()) } else { Err(self.fatal(&texts::nothing_read(self.unread))) }
     }
 

@@ -224,10 +224,10 @@ impl<'j> Worker<'j> {
                     NoData::NotOpened(errno) => self.saver.say_not_opened(&entry, errno),
                     NoData::NotRead(errno) => self.saver.say_not_read(&entry, errno),
                 }
-                let list = self.job.plan.accurate.as_deref();
-                list.inspect(|list| list.leave_to_earlier(entry.token));
-                // The next accurate job tries it again, so this one need not fail for it.
-                self.saver.emitter.piece().tally.unread += u32::from(list.is_none());
+                if let Some(list) = &self.job.plan.accurate {
+                    list.leave_to_earlier(entry.token);
+                }
+                self.saver.emitter.piece().tally.unread += 1;
                 return Ok(false);
             }
             Fate::Update(digest) => update = Some(digest),

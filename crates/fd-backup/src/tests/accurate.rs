@@ -12,7 +12,7 @@ use fd_records::{ContentCipher, DigestKind, FileType, LStat, Stat, Stream};
 use fd_walk::{Candidate, Comparison, WalkSettings};
 
 use super::protect::protection;
-use super::support::{Bed, Outcome, fileset, hex};
+use super::support::{self, Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList, MemoryBudget};
 
 pub(super) const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
@@ -587,6 +587,33 @@ fn files_of_a_base_job_have_a_base_record() {
     assert_eq!(outcome.streams(&bed.name("d/changed")), [1, 2, 3]);
     assert_eq!(saved(&bed, &outcome).len(), 5);
     assert_eq!(outcome.texts(MessageType::Info), ["Space saved with Base jobs: 0 MB\n"]);
+}
+
+/// What the list has need not be read, so that is no job without data.
+#[test]
+fn an_accurate_job_in_which_all_that_is_new_fails_to_be_read_ends_with_its_tail() {
+    const UNREADABLE: &str = "F /sys/devices/virtual/net/lo/speed";
+    for (level, file, listed_too, kind) in [
+        (BASE, UNREADABLE, "d/same", FileType::Base),
+        (CHANGES, UNREADABLE, "d/gone", FileType::Deleted),
+        (CHANGES, "F @/fifo", "d/gone", FileType::Deleted),
+    ] {
+        let mut accurate = Accurate::new("rMJs:", level, 2);
+        let incremental = accurate.bed.plan.walk.clone();
+        accurate.bed = Bed::with_lines(&["I", "O rMJs:", "N", "F @/d", file, "N", "N"]);
+        accurate.bed.plan.walk = incremental;
+        accurate.bed.plan.fifo_timeout = std::time::Duration::ZERO;
+        support::fifo(&accurate.bed.path("fifo"));
+        fs::create_dir(accurate.bed.path("d")).unwrap();
+        accurate.bed.file("d/same", HELLO);
+        accurate.list("d/same", "");
+        accurate.list_as("d/gone", Stat::default(), "", 0);
+        let (bed, outcome) = accurate.run();
+        assert!(outcome.result.is_ok(), "{level:?} {file}: {:?}", outcome.result);
+        let tail = saved(&bed, &outcome).pop();
+        assert_eq!(tail, Some((listed_too.to_owned(), kind.code())), "{level:?} {file}");
+        assert!(outcome.progress.errors() > 0, "{level:?} {file}");
+    }
 }
 
 #[test]
