@@ -103,6 +103,25 @@ impl Entry {
         }
     }
 
+    /// To be called for the first name of an inode that has changed since the walk, before its state
+    /// is set: its later names have the same attributes.
+    pub fn tell_later_names(&self) {
+        if let Some(HardLink::First(slot)) = &self.hard_link {
+            slot.set_attributes((self.stat, self.nanoseconds));
+        }
+    }
+
+    /// Gives a later name of an inode the attributes with which the first name was saved, if those
+    /// are not older than its own.
+    pub fn follow_first_name(&mut self) {
+        let Some(HardLink::Later { slot, .. }) = &self.hard_link else { return };
+        let Some((stat, nanoseconds)) = slot.attributes() else { return };
+        let is_inode = (stat.dev, stat.ino) == (self.stat.dev, self.stat.ino);
+        if is_inode && (stat.ctime, nanoseconds.ctime) >= (self.stat.ctime, self.nanoseconds.ctime) {
+            (self.stat, self.nanoseconds) = (stat, nanoseconds);
+        }
+    }
+
     /// Name and link for a Verify job: not stripped (reference 05 §18.3).
     pub fn whole_names(&self) -> RecordNames<'_> {
         record_names(&self.path, self.file_type, &self.link, 0)

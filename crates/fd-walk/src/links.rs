@@ -2,8 +2,9 @@
 //!
 //! A job may find millions of them and needs each until its end, so the table is an arena: 32 bytes
 //! an inode, some for the index, its name, its digest. Names that follow each other in one
-//! directory share one copy of its path.
+//! directory share one copy of its path. Attributes are kept of inodes that change during the job.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use fd_os::lock::Mutex;
 use fd_records::{DigestKind, DigestValue, Stat};
 use hashbrown::HashTable;
 
+use crate::attributes::Found;
 use crate::names::split_path;
 
 /// The state of the first name of an inode.
@@ -54,6 +56,16 @@ impl LinkSlot {
     pub fn get(&self) -> LinkState {
         let arena = self.arena.lock();
         arena.record(self.number).map(|record| arena.state(record)).unwrap_or_default()
+    }
+
+    /// The attributes of the first name's record, if those of the walk were older.
+    pub(crate) fn attributes(&self) -> Option<Found> {
+        self.arena.lock().changed.get(&self.number).copied()
+    }
+
+    /// Sets these.
+    pub(crate) fn set_attributes(&self, found: Found) {
+        self.arena.lock().changed.insert(self.number, found);
     }
 
     /// Sets the state of the first name.
@@ -130,6 +142,8 @@ struct Arena {
     places: Vec<Place>,
     /// Numbers of records, by place and inode.
     numbers: HashTable<u32>,
+    /// Present attributes of inodes that have changed since the walk, by their numbers.
+    changed: HashMap<u32, Found>,
     hasher: RandomState,
     /// Position of the path of the last added inode's directory.
     directory: u32,

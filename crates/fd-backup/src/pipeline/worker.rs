@@ -273,8 +273,11 @@ impl<'j> Worker<'j> {
         };
         match entry.refresh(file.as_fd()) {
             Ok(Identity::Unchanged) => {}
-            // Its digests ahead belong to the old contents.
-            Ok(Identity::Changed) => self.saver.ahead = None,
+            Ok(Identity::Changed) => {
+                // Its digests ahead belong to the old contents.
+                self.saver.ahead = None;
+                entry.tell_later_names();
+            }
             Ok(Identity::Replaced) => {
                 self.saver.ahead = None;
                 self.job.stand_alone(entry);
@@ -312,6 +315,7 @@ impl<'j> Worker<'j> {
             state => Some(state),
         })?;
         if let LinkState::Saved { file_index, digest } = state {
+            entry.follow_first_name();
             return Ok(Inherited { link_fi: file_index, digest });
         }
         entry.become_own_file();

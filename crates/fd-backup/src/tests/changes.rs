@@ -350,6 +350,35 @@ fn a_job_of_any_level_leaves_no_pages_of_a_cold_file_in_memory() {
     }
 }
 
+/// One inode has one set of attributes: those of the moment in which its data is read.
+#[test]
+fn all_names_of_an_inode_that_changes_before_it_is_read_have_its_new_attributes() {
+    let outcome = change_during_backup(
+        "M",
+        |bed| {
+            let first = bed.file("tree/a", &[1; 1000]);
+            fs::hard_link(first, bed.path("tree/b")).unwrap();
+        },
+        |bed| {
+            let path = bed.path("tree/a");
+            let before = fs::metadata(&path).unwrap().ctime();
+            OpenOptions::new().append(true).open(&path).unwrap().write_all(&[2; 500]).unwrap();
+            // The record has whole seconds: the next change time must differ.
+            while fs::metadata(&path).unwrap().ctime() == before {
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+                thread::yield_now();
+            }
+        },
+    );
+    let [one, other] = ["/tree/a", "/tree/b"].map(|name| attributes_of(&outcome, name));
+    let mut types = [one.0, other.0];
+    types.sort_unstable();
+    assert_eq!(types, [1, 3], "the first name with the data, and a link to it");
+    assert_eq!((one.1.size, one.1.mode & 0o777), (1500, 0o600));
+    assert_eq!(one.1, other.1);
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
 #[test]
 fn later_names_of_an_inode_do_not_link_to_a_replaced_first_name() {
     first_name_is_replaced();
