@@ -284,4 +284,4 @@ fn without_slashes(mut path: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

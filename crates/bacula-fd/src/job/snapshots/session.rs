@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use fd_fileset::{FileSet, plain_path};
+use fd_fileset::{FileSet, Flags, Include, plain_path};
 use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
@@ -313,13 +313,16 @@ impl Drop for Session<'_> {
     }
 }
 
-/// The names of the FileSet that are there.
+/// The names of the FileSet that are there. Not a FIFO that is read: in a snapshot it has no writer.
 fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
     let includes = fileset.includes().iter().enumerate();
     let names = includes.flat_map(|(number, include)| include.names().iter().map(move |name| (number, include, name)));
-    let top = |(number, include, name): (usize, &'f _, &'f Vec<u8>)| {
+    let top = |(number, include, name): (usize, &'f Include, &'f Vec<u8>)| {
         let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| !cancel.is_cancelled())?;
         let kind = found.st_mode & nix::libc::S_IFMT;
+        if kind == nix::libc::S_IFIFO && include.top_level().has(Flags::READ_FIFO) {
+            return None;
+        }
         let real = if kind == nix::libc::S_IFLNK {
             let (directory, last) = split_path(name);
             plain_path(&[real_path(directory).as_slice(), b"/", last].concat())
@@ -356,4 +359,24 @@ fn without_slashes(mut path: &[u8]) -> &[u8] {
         path = front;
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::snapshots::choice::tests::fileset;
+
+    #[test]
+    fn a_fifo_that_is_read_is_no_name_of_a_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, fifo] = ["file", "fifo"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+        std::fs::write(&file, "").unwrap();
+        nix::unistd::mkfifo(&*fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for (options, expected) in [("O r", vec![&file]), ("O M", vec![&file, &fifo])] {
+            let fileset = fileset(&["I", options, "N", &format!("F {file}"), &format!("F {fifo}"), "N", "N"]);
+            let tops = tops(&fileset, &CancelToken::default());
+            let names: Vec<_> = tops.iter().map(|top| std::str::from_utf8(top.name).unwrap()).collect();
+            assert_eq!(names, expected, "{options}");
+        }
+    }
 }

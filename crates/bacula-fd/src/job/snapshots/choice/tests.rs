@@ -12,7 +12,7 @@ impl RegexCompiler for NoRegex {
     }
 }
 
-fn fileset(lines: &[&str]) -> FileSet {
+pub(in crate::job::snapshots) fn fileset(lines: &[&str]) -> FileSet {
     let mut parser = Parser::new(&NoRegex);
     for line in lines {
         let _reaction = parser.line(line.as_bytes()).unwrap();
