@@ -103,8 +103,8 @@ impl Entry {
         }
     }
 
-    /// To be called for the first name of an inode that has changed since the walk, before its state
-    /// is set: its later names have the same attributes.
+    /// To be called for the first name of an inode that has changed since the walk, before its
+    /// state is set: its later names have the same attributes.
     pub fn tell_later_names(&self) {
         if let Some(HardLink::First(slot)) = &self.hard_link {
             slot.set_attributes((self.stat, self.nanoseconds));

@@ -11,8 +11,8 @@ const MOST_UNKNOWN: usize = 1000;
 /// Paths that could not be examined, as names of the list. None is or lies below another one.
 #[derive(Default)]
 pub(super) struct Unknown {
-    /// With a slash at the end, so that what lies below a path comes next to it. `true`: a directory
-    /// that stands for paths in it, which were too many.
+    /// With a slash at the end, so that what lies below a path comes next to it. `true`: a
+    /// directory that stands for paths in it, which were too many.
     paths: BTreeMap<Vec<u8>, bool>,
 }
 

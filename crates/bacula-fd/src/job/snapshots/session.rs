@@ -313,7 +313,8 @@ impl Drop for Session<'_> {
     }
 }
 
-/// The names of the FileSet that are there. Not a FIFO that is read: in a snapshot it has no writer.
+/// The names of the FileSet that are there. Not a FIFO that is read: in a snapshot it has no
+/// writer.
 fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
     let includes = fileset.includes().iter().enumerate();
     let names = includes.flat_map(|(number, include)| include.names().iter().map(move |name| (number, include, name)));
