@@ -19,7 +19,7 @@ use fd_records::{FileType, Stat};
 use fd_walk::Entry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Advice, OFlags, SeekFrom, fadvise, fcntl_setfl, fstat, seek};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, pread, retry_on_intr};
 
 use crate::exchange::idle;
 use crate::source::page_cache::{PageCache, errno};
@@ -208,6 +208,12 @@ impl Source {
             Kind::Regular { size, .. } => file_len(&self.file).is_some_and(|now| now > *size),
             Kind::Device | Kind::Fifo => false,
         }
+    }
+
+    /// Whether the first byte can be read, if it is a regular file with data.
+    pub(crate) fn is_readable(&self) -> bool {
+        let has_data = matches!(self.kind, Kind::Regular { size: 1.., .. });
+        !has_data || retry_on_intr(|| pread(&self.file, &mut [0], 0)).is_ok()
     }
 
     /// The descriptor.

@@ -373,7 +373,8 @@ impl<'j> Saver<'j> {
             }
         }
         self.emitter.close_stream();
-        if entry.is_checked_for_changes() {
+        // Without a change time, it could not be read.
+        if entry.is_checked_for_changes() && entry.stat.ctime != 0 {
             self.check_changes(entry);
         }
         Ok(())

@@ -291,7 +291,12 @@ impl<'j> Worker<'j> {
         if !is_read(entry.file_type, &entry.stat) {
             return Content::Nothing;
         }
-        Content::Open(Source::new(file, entry.file_type, &entry.stat))
+        let source = Source::new(file, entry.file_type, &entry.stat);
+        if self.job.plan.accurate.is_some() && self.job.plan.has_earlier(entry) && !source.is_readable() {
+            // As for one that can't be opened: the next accurate job tries it again.
+            entry.stat.ctime = 0;
+        }
+        Content::Open(source)
     }
 
     fn open_in_its_turn(&self, entry: &Entry) -> Result<Opened, Errno> {
