@@ -45,6 +45,7 @@ enum State {
 }
 
 /// The plugin that a command means.
+#[derive(Debug)]
 pub enum Lookup<'j> {
     /// This one.
     Found(NamedPlugin<'j>),
@@ -352,20 +353,6 @@ impl NamedPlugin<'_> {
 impl std::fmt::Debug for NamedPlugin<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("NamedPlugin").field(&String::from_utf8_lossy(self.info().name())).finish()
-    }
-}
-
-impl std::fmt::Debug for Lookup<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Found(_) => "Found",
-            Self::Disabled => "Disabled",
-            Self::Failed => "Failed",
-            Self::NotFound => "NotFound",
-            Self::NoPlugins => "NoPlugins",
-            Self::Nameless => "Nameless",
-            Self::Malformed => "Malformed",
-        })
     }
 }
 

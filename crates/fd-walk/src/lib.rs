@@ -39,7 +39,7 @@ pub use entry::{Entry, HardLink};
 pub use event::{Flow, FoundCommand, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
 pub use links::{LinkSlot, LinkState};
-pub use names::{RecordNames, split_path};
+pub use names::{RecordNames, split_path, without_slashes};
 pub use reach::Identity;
 pub use settings::{
     Candidate, Comparison, InodeScan, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary,

@@ -57,7 +57,7 @@ pub(crate) fn with_slash(path: &[u8]) -> Vec<u8> {
 }
 
 /// `path` without any slash at its end.
-pub(crate) fn without_slashes(mut path: &[u8]) -> &[u8] {
+pub fn without_slashes(mut path: &[u8]) -> &[u8] {
     while let [front @ .., b'/'] = path {
         path = front;
     }

@@ -10,15 +10,19 @@ use nix::unistd::User;
 
 /// What starts the daemon.
 pub(super) const UNIT: &str = "bacula-fd.service";
-/// Capabilities that the checks ask for, by their names in a unit.
-const CAPABILITIES: [(&str, u32); 7] = [
-    ("cap_chown", 0),
-    ("cap_dac_override", 1),
-    ("cap_dac_read_search", 2),
-    ("cap_fowner", 3),
-    ("cap_fsetid", 4),
-    ("cap_mknod", 27),
-    ("cap_setfcap", 31),
+/// Overrides all permissions.
+pub(super) const DAC_OVERRIDE: u32 = 1;
+/// Overrides those that forbid to read.
+pub(super) const DAC_READ_SEARCH: u32 = 2;
+/// Capabilities that the checks ask for, by their names.
+pub(super) const CAPABILITIES: [(&str, u32); 7] = [
+    ("CHOWN", 0),
+    ("DAC_OVERRIDE", DAC_OVERRIDE),
+    ("DAC_READ_SEARCH", DAC_READ_SEARCH),
+    ("FOWNER", 3),
+    ("FSETID", 4),
+    ("MKNOD", 27),
+    ("SETFCAP", 31),
 ];
 /// The state of a socket that listens, in the kernel's tables.
 const LISTENS: &str = "0A";
@@ -109,8 +113,9 @@ fn shown(answer: &str, uid: impl Fn(&str) -> Option<u32>) -> Option<Rights> {
     };
     // A process that isn't root has the ambient ones only.
     let set = field(if uid == 0 { "CapabilityBoundingSet" } else { "AmbientCapabilities" })?;
-    let number = |name: &str| CAPABILITIES.iter().find(|(known, _)| *known == name).map(|(_, number)| 1_u64 << number);
-    let capabilities = set.split_whitespace().filter_map(number).fold(0, |all, one| all | one);
+    let names: Vec<_> = set.split_whitespace().map(str::to_uppercase).collect();
+    let is_set = |name: &str| names.iter().any(|set| set.strip_prefix("CAP_") == Some(name));
+    let capabilities = CAPABILITIES.iter().filter(|(name, _)| is_set(name)).fold(0, |all, (_, one)| all | 1 << one);
     Some(Rights { uid, capabilities, in_user_namespace: false })
 }
 

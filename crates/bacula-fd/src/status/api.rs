@@ -6,7 +6,7 @@ use std::net::{Ipv6Addr, SocketAddr};
 use fd_messages::{Said, short_job_name, shown};
 
 use super::output::Output;
-use super::plain::{JobView, status_word};
+use super::plain::{current_file, seconds_of, status_word};
 use crate::clock;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
@@ -71,7 +71,7 @@ pub(crate) fn running(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
 }
 
 fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, job: &Job) {
-    let view = JobView::of(job);
+    let (progress, seconds) = (&job.progress, seconds_of(job));
     out.begin_object();
     out.number("JobId", job.identity.job_id);
     out.text("Job", &job.identity.name);
@@ -81,25 +81,25 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     out.text("Status", &[job.status().code()]);
     out.time("StartTime", job.started);
     frames.push(out.frame());
-    out.number("JobFiles", view.files);
-    out.number("JobBytes", view.bytes);
-    out.number("Bytes/sec", view.bytes / view.seconds);
-    out.number("Errors", view.errors);
+    out.number("JobFiles", progress.files());
+    out.number("JobBytes", progress.job_bytes());
+    out.number("Bytes/sec", progress.job_bytes() / seconds);
+    out.number("Errors", progress.errors());
     out.number("Bwlimit", job.bandwidth.get());
-    out.number("ReadBytes", view.read_bytes);
-    out.number("ReadBytes/sec", view.read_bytes / view.seconds);
-    out.number("Files Examined", view.examined);
-    if job.kind() == JobKind::Restore && view.expected > 0 {
-        out.number("Expected Files", view.expected);
+    out.number("ReadBytes", progress.read_bytes());
+    out.number("ReadBytes/sec", progress.read_bytes() / seconds);
+    out.number("Files Examined", progress.files_examined());
+    if job.kind() == JobKind::Restore && progress.files_expected() > 0 {
+        out.number("Expected Files", progress.files_expected());
         // Whole numbers, divided first: 0 until the end, as in the stock daemon.
-        out.number("Percent Complete", 100 * (view.examined / u64::from(view.expected)));
+        out.number("Percent Complete", 100 * (progress.files_examined() / u64::from(progress.files_expected())));
     }
     if let Some(outlook) = job.outlook(clock::seconds()) {
         out.number("PercentDone", outlook.percent());
     }
     frames.push(out.frame());
-    if view.files > 0 {
-        out.text("Processing file", &shown(&view.current_file));
+    if progress.files() > 0 {
+        out.text("Processing file", &shown(&current_file(job)));
     }
     match job.storage.view() {
         Some(storage) => {
@@ -180,15 +180,15 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
     out.begin_list_group("activity");
     let mut frames = vec![out.frame()];
     for job in daemon.supervisor.running_jobs() {
-        let view = JobView::of(&job);
-        let last = job.progress.last_activity().max(job.course.phase_since());
+        let progress = &job.progress;
+        let last = progress.last_activity().max(job.course.phase_since());
         out.begin_object();
         out.number("JobId", job.identity.job_id);
         out.text("Job", &job.identity.name);
         out.text("Phase", job.course.phase().words().as_bytes());
-        out.text("File", Said::of_bytes(&view.current_file).as_str().as_bytes());
-        out.number("JobFiles", view.files);
-        out.number("JobBytes", view.bytes);
+        out.text("File", Said::of_bytes(&current_file(&job)).as_str().as_bytes());
+        out.number("JobFiles", progress.files());
+        out.number("JobBytes", progress.job_bytes());
         out.number("SecondsSinceProgress", (clock::seconds() - last).max(0));
         if let Some(outlook) = job.outlook(clock::seconds()) {
             out.number("PercentDone", outlook.percent());

@@ -111,35 +111,14 @@ fn ulimits() -> String {
     format!(" Ulimits: nofile={files} memlock={} status={verdict}\n", limit(Resource::RLIMIT_MEMLOCK))
 }
 
-/// What statuses show of a job's counters: a copy.
-#[derive(Clone, Debug)]
-pub(super) struct JobView {
-    pub(super) files: u32,
-    pub(super) bytes: u64,
-    pub(super) read_bytes: u64,
-    pub(super) errors: u32,
-    pub(super) examined: u64,
-    pub(super) expected: u32,
-    /// Since its start, at least one.
-    pub(super) seconds: u64,
-    /// Without a password.
-    pub(super) current_file: Vec<u8>,
+/// For how many seconds a job has run, at least one.
+pub(super) fn seconds_of(job: &Job) -> u64 {
+    u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1)
 }
 
-impl JobView {
-    pub(super) fn of(job: &Job) -> Self {
-        let progress = &job.progress;
-        Self {
-            files: progress.files(),
-            bytes: progress.job_bytes(),
-            read_bytes: progress.read_bytes(),
-            errors: progress.errors(),
-            examined: progress.files_examined(),
-            expected: progress.files_expected(),
-            seconds: u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1),
-            current_file: mask_password(&progress.current_file()),
-        }
-    }
+/// The file that a job is at, without a password.
+pub(super) fn current_file(job: &Job) -> Vec<u8> {
+    mask_password(&job.progress.current_file())
 }
 
 fn director(session: &Session) -> String {
@@ -149,8 +128,8 @@ fn director(session: &Session) -> String {
 
 fn running(job: &Job) -> Vec<Vec<u8>> {
     let progress = &job.progress;
-    let view = JobView::of(job);
-    let (rate, last_rate) = (commas(view.bytes / view.seconds), commas(job.last_rate(clock::seconds())));
+    let rate = commas(progress.job_bytes() / seconds_of(job));
+    let last_rate = commas(job.last_rate(clock::seconds()));
     let mut frames = [
         format!("JobId {} Job {} is running.\n", job.identity.job_id, job.name()),
         format!(
@@ -172,7 +151,7 @@ fn running(job: &Job) -> Vec<Vec<u8>> {
     .map(String::into_bytes)
     .to_vec();
     if progress.files() > 0 {
-        frames.push([b"    Processing file: ", &shown(&view.current_file)[..], b"\n"].concat());
+        frames.push([b"    Processing file: ", &shown(&current_file(job))[..], b"\n"].concat());
     }
     let storage = match job.storage.view() {
         Some(StorageView { frames_read, descriptor, encrypted }) => {
@@ -291,7 +270,7 @@ mod tests {
     fn passwords_are_not_shown() {
         let job = Job::new(Identity::default(), 0);
         job.progress.set_current_file(b"p:/x:password=secret");
-        assert_eq!(JobView::of(&job).current_file, b"p:/x:password=***");
+        assert_eq!(current_file(&job), b"p:/x:password=***");
         assert_eq!(mask_password(b"/x\xff"), b"/x\xff");
         assert_eq!(mask_password(b"p:Password=secret tail\xff"), b"p:Password=*** tail\xff");
         assert_eq!(mask_password(b"password=secret"), b"password=***");

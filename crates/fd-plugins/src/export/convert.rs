@@ -1,18 +1,18 @@
 //! What a plugin in Rust says, in the structures of C, and what a daemon has put into those.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
 use crate::api::packets::{ChosenFile, MetadataPacket, PluginObject, RestoreFile, SaveObject, SavePacket, SavedObject};
 use crate::library::abi::{
     MetaPacket, PluginMetadata, PluginObjectPart, RestoreFileListPacket, RestoreObjectPacket, RestoreObjectPart,
     RestorePacketC, SavePacketC, size_field,
 };
-use crate::library::values::{bytes, c_text, from_stat, text, write_save_head, zeroed};
+use crate::library::values::{Texts, bytes, from_stat, text, write_save_head, zeroed};
 
 /// What a structure of C points to. It lives until the daemon is done with the structure.
 #[derive(Default)]
 pub(super) struct Kept {
-    texts: Vec<CString>,
+    pub(super) texts: Texts,
     bytes: Vec<Vec<u8>>,
     metadata: Vec<MetaPacket>,
     list: Vec<*mut MetaPacket>,
@@ -23,17 +23,6 @@ pub(super) struct Kept {
 unsafe impl Send for Kept {}
 
 impl Kept {
-    pub(super) fn text(&mut self, text: &[u8]) -> *mut c_char {
-        let text = c_text(text);
-        let address = text.as_ptr().cast_mut();
-        self.texts.push(text);
-        address
-    }
-
-    fn text_or_null(&mut self, text: Option<&[u8]>) -> *mut c_char {
-        text.map_or(std::ptr::null_mut(), |text| self.text(text))
-    }
-
     pub(super) fn bytes(&mut self, bytes: Vec<u8>) -> *mut c_char {
         let mut bytes = bytes;
         let address = bytes.as_mut_ptr().cast();
@@ -44,8 +33,8 @@ impl Kept {
 
 /// Writes what the plugin says of a file into the daemon's structure.
 pub(super) fn save_to_c(file: &SavePacket, packet: &mut SavePacketC, kept: &mut Kept) {
-    packet.fname = kept.text_or_null(file.name.as_deref());
-    packet.link = kept.text_or_null(file.link.as_deref());
+    packet.fname = kept.texts.hold_option(file.name.as_deref());
+    packet.link = kept.texts.hold_option(file.link.as_deref());
     write_save_head(file, packet);
     packet.restore_obj = object(&file.object, kept);
     packet.plugin_obj = plugin_object(&file.plugin_object, kept);
@@ -59,13 +48,13 @@ pub(super) fn save_for_daemon(file: &SavePacket, kept: &mut Kept) -> SavePacketC
     packet.pkt_size = size_field::<SavePacketC>();
     packet.pkt_end = size_field::<SavePacketC>();
     save_to_c(file, &mut packet, kept);
-    packet.snap_fname = kept.text_or_null(file.snap_name.as_deref());
+    packet.snap_fname = kept.texts.hold_option(file.snap_name.as_deref());
     packet
 }
 
 fn object(object: &SaveObject, kept: &mut Kept) -> RestoreObjectPart {
     RestoreObjectPart {
-        object_name: kept.text_or_null(object.name.as_deref()),
+        object_name: kept.texts.hold_option(object.name.as_deref()),
         object_len: i32::try_from(object.data.len()).unwrap_or(i32::MAX),
         object: kept.bytes(object.data.clone()),
         index: object.index,
@@ -75,13 +64,13 @@ fn object(object: &SaveObject, kept: &mut Kept) -> RestoreObjectPart {
 
 fn plugin_object(object: &PluginObject, kept: &mut Kept) -> PluginObjectPart {
     PluginObjectPart {
-        path: kept.text(&object.path),
-        plugin_name: kept.text(&object.plugin_name),
-        object_category: kept.text(&object.category),
-        object_type: kept.text(&object.object_type),
-        object_name: kept.text(&object.name),
-        object_source: kept.text(&object.source),
-        object_uuid: kept.text(&object.uuid),
+        path: kept.texts.hold(&object.path),
+        plugin_name: kept.texts.hold(&object.plugin_name),
+        object_category: kept.texts.hold(&object.category),
+        object_type: kept.texts.hold(&object.object_type),
+        object_name: kept.texts.hold(&object.name),
+        object_source: kept.texts.hold(&object.source),
+        object_uuid: kept.texts.hold(&object.uuid),
         object_size: object.size,
         status: object.status,
         count: object.count,

@@ -263,7 +263,7 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
             if let Some(Some(features)) = call.result(called)
                 && !value.is_null()
             {
-                let features = call.kept.text(&features);
+                let features = call.kept.texts.hold(&features);
                 // SAFETY: the caller vouches for it: a place for the address of a text.
                 unsafe { value.cast::<*const c_char>().write(features) };
             }
@@ -484,7 +484,7 @@ unsafe extern "C" fn query_parameter(context: *mut Context, packet: *mut QueryPa
             let query = Query { parameter: &parameter, command: &command };
             let called = instance.query(&mut call.daemon, query, &mut result);
             *call.kept = Kept::default();
-            packet.result = call.kept.text(&result);
+            packet.result = call.kept.texts.hold(&result);
             call.answer(called)
         })
     }

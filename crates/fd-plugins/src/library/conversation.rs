@@ -1,7 +1,7 @@
 //! What a plugin host may say on the line of an instance, and when.
 
 use super::chain::Chain;
-use super::wire::{self, Answer, Assembly, Bytes, Call, FromHost, Nonsense, Note, Plan, Report, Request};
+use super::wire::{self, Assembly, Bytes, Call, FromHost, Nonsense, Plan, Report};
 use crate::api::packets::{RestoreFile, SavePacket};
 
 /// The daemon's end of an instance's line, without the line. All that a plugin host says passes
@@ -9,19 +9,6 @@ use crate::api::packets::{RestoreFile, SavePacket};
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     assembly: Assembly,
-}
-
-/// Something that a plugin host may say while it works for a call.
-#[derive(Debug)]
-pub(crate) enum Heard {
-    /// It needs no answer.
-    Note(Note),
-    /// It waits for a reply.
-    Request(Request),
-    /// The call has returned.
-    Answer(Answer),
-    /// What was begun ahead has stopped.
-    Halted,
 }
 
 impl Conversation {
@@ -34,15 +21,12 @@ impl Conversation {
     ///
     /// # Errors
     /// It may not be said now, or is nonsense. The line is of no more use.
-    pub(crate) fn next(&mut self, awaited: Option<&Call>) -> Result<Option<Heard>, Nonsense> {
+    pub(crate) fn next(&mut self, awaited: Option<&Call>) -> Result<Option<FromHost>, Nonsense> {
         let Some(bytes) = self.assembly.next()? else { return Ok(None) };
-        Ok(Some(match FromHost::decode(bytes)? {
-            FromHost::Note(note) => Heard::Note(note),
-            FromHost::Request(request) => Heard::Request(request),
-            FromHost::Answer(answer) if awaited.is_some_and(|call| answer.answers(call)) => Heard::Answer(answer),
-            FromHost::Halted => Heard::Halted,
-            FromHost::Answer(_) => return Err(Nonsense::Order),
-        }))
+        match FromHost::decode(bytes)? {
+            FromHost::Answer(answer) if !awaited.is_some_and(|call| answer.answers(call)) => Err(Nonsense::Order),
+            said => Ok(Some(said)),
+        }
     }
 }
 
@@ -60,9 +44,9 @@ pub fn listen(calls: &[u8], said: &[u8]) -> usize {
         while let Some(call) = awaited.take() {
             let answer = loop {
                 match conversation.next(Some(&call)) {
-                    Ok(Some(Heard::Answer(answer))) => break answer,
-                    Ok(Some(Heard::Halted)) | Err(_) => return taken,
-                    Ok(Some(Heard::Note(_) | Heard::Request(_))) => {}
+                    Ok(Some(FromHost::Answer(answer))) => break answer,
+                    Ok(Some(FromHost::Halted)) | Err(_) => return taken,
+                    Ok(Some(_)) => {}
                     Ok(None) => match pieces.next() {
                         Some(piece) => conversation.push(piece),
                         None => return taken,

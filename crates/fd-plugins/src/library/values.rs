@@ -22,6 +22,26 @@ pub(crate) fn c_text(text: &[u8]) -> CString {
     CString::new(text.split(|byte| *byte == 0).next().unwrap_or_default()).unwrap_or_default()
 }
 
+/// Texts that live as long as a structure points to them.
+#[derive(Debug, Default)]
+pub(crate) struct Texts(Vec<CString>);
+
+impl Texts {
+    /// The address of a copy.
+    pub(crate) fn hold(&mut self, text: &[u8]) -> *mut c_char {
+        let text = c_text(text);
+        // A plugin may not write to it; C's structures don't say so.
+        let address = text.as_ptr().cast_mut();
+        self.0.push(text);
+        address
+    }
+
+    /// The address of a copy; null for no text.
+    pub(crate) fn hold_option(&mut self, text: Option<&[u8]>) -> *mut c_char {
+        text.map_or(std::ptr::null_mut(), |text| self.hold(text))
+    }
+}
+
 /// The text at an address; `None` for null.
 ///
 /// # Safety

@@ -4,20 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::case::Case;
 use crate::diagnose::finding::Finding;
+use crate::diagnose::rights::{self, DAC_OVERRIDE, DAC_READ_SEARCH};
 use crate::diagnose::texts::{self, CAPABILITIES, METRICS, PROCESS};
 use crate::diagnose::world::{Answer, Process};
 
-/// Capabilities by their numbers.
-const CHOWN: u32 = 0;
-const DAC_OVERRIDE: u32 = 1;
-const DAC_READ_SEARCH: u32 = 2;
-
 /// The ports of a Director and a Storage Daemon.
 const OTHER_DAEMONS: [u16; 2] = [9101, 9103];
-
-/// What a restore of any file needs, with its name.
-const RESTORE: [(u32, &str); 6] =
-    [(CHOWN, "CHOWN"), (DAC_OVERRIDE, "DAC_OVERRIDE"), (3, "FOWNER"), (4, "FSETID"), (27, "MKNOD"), (31, "SETFCAP")];
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let own = &case.config().file_daemon;
@@ -73,7 +65,9 @@ fn answers(address: SocketAddr, process: &Process, answer: &Answer) -> Finding {
 
 fn capabilities(process: &Process, runs: bool) -> Finding {
     let has = |number: u32| process.rights.capabilities >> number & 1 == 1;
-    let missing: Vec<_> = RESTORE.iter().filter(|(number, _)| !has(*number)).map(|(_, name)| *name).collect();
+    // What a restore of any file needs.
+    let needed: Vec<_> = rights::CAPABILITIES.into_iter().filter(|(_, number)| *number != DAC_READ_SEARCH).collect();
+    let missing: Vec<_> = needed.iter().filter(|(_, number)| !has(*number)).map(|(name, _)| *name).collect();
     let who = texts::who(process, runs);
     if !has(DAC_OVERRIDE) && !has(DAC_READ_SEARCH) {
         return Finding::fault(CAPABILITIES, texts::can_not_read(&who), texts::HINT_CAN_NOT_READ);
@@ -85,7 +79,7 @@ fn capabilities(process: &Process, runs: bool) -> Finding {
         return Finding::good(CAPABILITIES, texts::saves_and_restores(&who));
     }
     let missing_text = missing.join(", ");
-    if missing.len() == RESTORE.len() {
+    if missing.len() == needed.len() {
         return Finding::good(CAPABILITIES, texts::backup_only(&who, &missing_text));
     }
     Finding::warning(CAPABILITIES, texts::restores_partly(&who, &missing_text), texts::HINT_RESTORES_PARTLY)

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
-use fd_walk::{Snapshots, path_in_snapshot};
+use fd_walk::{Snapshots, path_in_snapshot, without_slashes};
 
 use crate::job::snapshots::mounts::{Mount, MountTable};
 
@@ -274,13 +274,6 @@ fn place(region: &Region, mount: &Mount, main: &Mount, snapshot: &[u8]) -> Optio
 fn rest_below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
     let rest = path.strip_prefix(without_slashes(directory))?;
     (rest.len() > 1 && rest.starts_with(b"/")).then_some(rest)
-}
-
-fn without_slashes(mut path: &[u8]) -> &[u8] {
-    while let [front @ .., b'/'] = path {
-        path = front;
-    }
-    path
 }
 
 #[cfg(test)]

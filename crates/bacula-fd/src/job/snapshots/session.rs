@@ -11,7 +11,7 @@ use fd_fileset::{FileSet, Flags, Include, plain_path};
 use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
-use fd_walk::{Snapshots, fs_types, real_path, split_path};
+use fd_walk::{Snapshots, fs_types, real_path, split_path, without_slashes};
 
 use crate::job::outbox::Outbox;
 use crate::job::own_thread::ask_storage;
@@ -353,13 +353,6 @@ const QUESTIONS: Questions<'_> = Questions {
 /// Whether a directory has the file of `ExcludeDirContaining`.
 fn is_marked(directory: &[u8], marker: &[u8]) -> bool {
     Path::new(OsStr::from_bytes(directory)).join(OsStr::from_bytes(marker)).exists()
-}
-
-fn without_slashes(mut path: &[u8]) -> &[u8] {
-    while let [front @ .., b'/'] = path {
-        path = front;
-    }
-    path
 }
 
 #[cfg(test)]

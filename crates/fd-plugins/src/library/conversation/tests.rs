@@ -1,13 +1,13 @@
 //! What a plugin host may say, and what it may not.
 
 use super::*;
-use crate::library::wire::Data;
+use crate::library::wire::{Answer, Data, Note, Request};
 
 fn frame(message: &FromHost) -> Vec<u8> {
     wire::encode(message).unwrap()
 }
 
-fn hears(said: &[u8], awaited: &Call) -> Result<Option<Heard>, Nonsense> {
+fn hears(said: &[u8], awaited: &Call) -> Result<Option<FromHost>, Nonsense> {
     let mut conversation = Conversation::default();
     conversation.push(said);
     conversation.next(Some(awaited))
@@ -16,7 +16,7 @@ fn hears(said: &[u8], awaited: &Call) -> Result<Option<Heard>, Nonsense> {
 #[test]
 fn an_answer_to_another_call_is_nonsense() {
     let said = frame(&FromHost::Answer(Answer::Status(0)));
-    assert!(matches!(hears(&said, &Call::Free), Ok(Some(Heard::Answer(Answer::Status(0))))));
+    assert!(matches!(hears(&said, &Call::Free), Ok(Some(FromHost::Answer(Answer::Status(0))))));
     assert_eq!(hears(&said, &Call::Features).unwrap_err(), Nonsense::Order);
     let mut conversation = Conversation::default();
     conversation.push(&said);

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::convert::{Texts, from_save};
+use super::convert::from_save;
 use super::instance::Shared;
 use super::line::Line;
 use crate::api::packets::{ChosenFile, MetadataPacket, RestoreFile, SavePacket, SavedObject};
@@ -16,7 +16,7 @@ use crate::library::abi::{
     size_field, xacl_func,
 };
 use crate::library::chain::Chain;
-use crate::library::values::{bytes, text, to_stat, write_save_head, zeroed};
+use crate::library::values::{Texts, bytes, text, to_stat, write_save_head, zeroed};
 use crate::library::wire::{
     Answer, Bytes, Call, Data, EventValue, FIRST_SLOT, FromHost, Function, LONGEST_WRITE, Note, SLOT, SLOT_STEP,
     SLOTS_AHEAD, SMALL_READ,

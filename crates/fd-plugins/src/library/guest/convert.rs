@@ -1,10 +1,10 @@
-//! What a plugin has put into the structures of C, and texts for it.
+//! What a plugin has put into the structures of C.
 
-use std::ffi::{CString, c_char};
+use std::ffi::c_char;
 
 use crate::api::packets::{MetadataPacket, PluginObject, SaveObject, SavePacket};
 use crate::library::abi::{PluginMetadata, SavePacketC};
-use crate::library::values::{bytes, c_text, from_metadata_packet, from_save_head, text};
+use crate::library::values::{bytes, from_metadata_packet, from_save_head, text};
 use crate::library::wire::MOST_METADATA;
 
 /// The text of an array of characters.
@@ -75,24 +75,4 @@ unsafe fn from_metadata(list: *const PluginMetadata) -> Option<Vec<MetadataPacke
     let packets = items.iter().filter_map(|packet| unsafe { packet.as_ref() });
     // SAFETY: it has so many bytes.
     Some(packets.map(|packet| unsafe { from_metadata_packet(packet, list.total_size, list.total_count) }).collect())
-}
-
-/// Texts that live as long as a structure points to them.
-#[derive(Debug, Default)]
-pub(super) struct Texts(Vec<CString>);
-
-impl Texts {
-    /// The address of a copy.
-    pub(super) fn hold(&mut self, text: &[u8]) -> *mut c_char {
-        let text = c_text(text);
-        // A plugin may not write to it; C's structures don't say so.
-        let address = text.as_ptr().cast_mut();
-        self.0.push(text);
-        address
-    }
-
-    /// The address of a copy; null for no text.
-    pub(super) fn hold_option(&mut self, text: Option<&[u8]>) -> *mut c_char {
-        text.map_or(std::ptr::null_mut(), |text| self.hold(text))
-    }
 }

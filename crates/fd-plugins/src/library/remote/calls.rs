@@ -13,10 +13,10 @@ use super::service::{Asker, message, reply};
 use crate::api::call::{Called, Gone};
 use crate::api::host::Host;
 use crate::library::chain::Chain;
-use crate::library::conversation::{Conversation, Heard};
+use crate::library::conversation::Conversation;
 use crate::library::process::{Line, Process, signal_or_status};
 use crate::library::settings::Confinement;
-use crate::library::wire::{self, Answer, Call, EventValue, Function, Nonsense, Note, Plan, ToHost, marks};
+use crate::library::wire::{self, Answer, Call, EventValue, FromHost, Function, Nonsense, Note, Plan, ToHost, marks};
 use crate::texts;
 
 /// An instance in a plugin host.
@@ -211,12 +211,12 @@ impl RemoteInstance {
         loop {
             while let Some(heard) = self.conversation.next(awaited)? {
                 match heard {
-                    Heard::Answer(answer) => return Ok(Some(answer)),
-                    Heard::Halted => return Ok(None),
-                    Heard::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
-                    Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
-                    Heard::Note(Note::Verifies) => self.verifies = true,
-                    Heard::Request(request) => {
+                    FromHost::Answer(answer) => return Ok(Some(answer)),
+                    FromHost::Halted => return Ok(None),
+                    FromHost::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
+                    FromHost::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
+                    FromHost::Note(Note::Verifies) => self.verifies = true,
+                    FromHost::Request(request) => {
                         let reply = reply(host, &self.canceller.asker, request);
                         self.send(host, &ToHost::Reply(reply), limits)?;
                     }

@@ -8,9 +8,9 @@ use super::service::{Asker, message, reply};
 use crate::api::event::Event;
 use crate::api::host::Host;
 use crate::api::plugin::CancelEvent;
-use crate::library::conversation::{Conversation, Heard};
+use crate::library::conversation::Conversation;
 use crate::library::process::Process;
-use crate::library::wire::{self, Call, EventValue, Note, ToHost};
+use crate::library::wire::{self, Call, EventValue, FromHost, Note, ToHost};
 
 /// How long the thread that cancels waits for a plugin to take note.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
@@ -35,17 +35,17 @@ impl CancelEvent for RemoteCanceller {
                 let Ok(heard) = conversation.next(Some(&call)) else { return };
                 let Some(heard) = heard else { break };
                 match heard {
-                    Heard::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
-                    Heard::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
-                    Heard::Request(request) => {
+                    FromHost::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
+                    FromHost::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
+                    FromHost::Request(request) => {
                         let reply = reply(host, &self.asker, request);
                         let Ok(bytes) = wire::encode(&ToHost::Reply(reply)) else { return };
                         if write(&stream, &bytes, host, &self.process, &mut limits).is_err() {
                             return;
                         }
                     }
-                    Heard::Note(Note::Verifies) | Heard::Halted => {}
-                    Heard::Answer(_) => return,
+                    FromHost::Note(Note::Verifies) | FromHost::Halted => {}
+                    FromHost::Answer(_) => return,
                 }
             }
             if limits.look(host, &self.process).is_err() {
