@@ -7,6 +7,7 @@ use std::path::Path;
 use bed::peer::{EOD, Frame, director_session};
 use bed::{Bed, Fd, ONLY_OURS, PATIENCE, Result, wait_for};
 use nix::unistd::geteuid;
+use serde_json::{Map, Value};
 
 use crate::{helper, place};
 
@@ -45,13 +46,13 @@ fn journal(bed: &mut Bed) -> Result<std::path::PathBuf> {
 /// Puts a snapshot of another job in front of those in a journal, as if the daemon had died before
 /// the helper was called.
 fn begin_another(journal: &Path, job: &str) {
-    const FIELDS: usize = 10;
     let bytes = fs::read(journal).unwrap();
-    let parts: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
-    let (magic, rest) = parts.split_first().unwrap();
-    // Its name and its volume.
-    let others = rest.get(2..FIELDS).unwrap();
-    fs::write(journal, [&[*magic, job.as_bytes(), b""], others, rest].concat().join(&0)).unwrap();
+    let (form, mut snapshots): (u32, Vec<Map<String, Value>>) = serde_json::from_slice(&bytes).unwrap();
+    let mut another = snapshots.first().unwrap().clone();
+    another.insert("name".to_owned(), job.as_bytes().into());
+    another.insert("volume".to_owned(), Value::Array(Vec::new()));
+    snapshots.insert(0, another);
+    fs::write(journal, serde_json::to_vec(&(form, snapshots)).unwrap()).unwrap();
 }
 
 #[test]

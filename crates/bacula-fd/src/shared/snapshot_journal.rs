@@ -9,20 +9,19 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use fd_os::lock::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::security::own_file;
 
 /// Its mode.
 const MODE: u32 = 0o600;
-/// Its first bytes.
-const MAGIC: &[u8] = b"ferrofd snapshots 1\0";
-/// Fields of a snapshot in the file.
-const FIELDS: usize = 10;
+/// The form of what is in it.
+const FORM: u32 = 1;
 /// Bytes of the longest file that is read or written.
 const MOST_BYTES: usize = 1 << 20;
 
 /// What is known of a snapshot (reference 07 §12.4). What is not known yet is empty.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     /// Its name, that of its job.
     pub(crate) name: Vec<u8>,
@@ -146,7 +145,7 @@ impl SnapshotJournal {
 fn read(path: &Path) -> io::Result<Vec<Snapshot>> {
     let mut bytes = Vec::new();
     own_file::read_private(path, MODE)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    decode(&bytes).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "it is damaged"))
+    decode(&bytes)
 }
 
 /// Writes a new file and puts it in the place of the old one.
@@ -157,7 +156,7 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
             _ => Ok(()),
         };
     }
-    let bytes = encode(state.snapshots.values());
+    let bytes = serde_json::to_vec(&(FORM, state.snapshots.values().collect::<Vec<_>>()))?;
     if bytes.len() > MOST_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
@@ -165,63 +164,15 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
     own_file::replace(path, MODE, &bytes)
 }
 
-/// The bytes of the file.
-pub(crate) fn encode<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Vec<u8> {
-    let mut bytes = MAGIC.to_vec();
-    for snapshot in snapshots {
-        let flag = |is_set: bool| -> &[u8] { if is_set { b"1" } else { b"0" } };
-        let fields: [&[u8]; FIELDS] = [
-            &snapshot.name,
-            &snapshot.volume,
-            &snapshot.device,
-            &snapshot.kind,
-            &snapshot.fs_type,
-            &snapshot.mount_point,
-            &snapshot.snap_mount_point,
-            &snapshot.snap_directory,
-            flag(snapshot.is_mounted),
-            flag(snapshot.stays),
-        ];
-        for field in fields {
-            bytes.extend(field.iter().filter(|byte| **byte != 0));
-            bytes.push(0);
-        }
-    }
-    bytes
-}
-
-/// The snapshots of a file; `None` if it is damaged.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Vec<Snapshot>> {
+/// The snapshots of a file.
+fn decode(bytes: &[u8]) -> io::Result<Vec<Snapshot>> {
     if bytes.len() > MOST_BYTES {
-        return None;
+        return Err(io::ErrorKind::FileTooLarge.into());
     }
-    let fields = bytes.strip_prefix(MAGIC)?;
-    if fields.is_empty() {
-        return Some(Vec::new());
+    match serde_json::from_slice(bytes)? {
+        (FORM, snapshots) => Ok(snapshots),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its form is unknown")),
     }
-    let fields: Vec<&[u8]> = fields.strip_suffix(b"\0")?.split(|byte| *byte == 0).collect();
-    let (records, rest) = fields.as_chunks::<FIELDS>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let snapshot = |record: &[&[u8]; FIELDS]| {
-        let [name, volume, device, kind, fs_type, mount_point, snap_mount_point, snap_directory, is_mounted, stays] =
-            record.map(<[u8]>::to_vec);
-        let (is_mounted, stays) = (is_mounted == b"1", stays == b"1");
-        Snapshot {
-            name,
-            volume,
-            device,
-            kind,
-            fs_type,
-            mount_point,
-            snap_mount_point,
-            snap_directory,
-            is_mounted,
-            stays,
-        }
-    };
-    Some(records.iter().map(snapshot).collect())
 }
 
 #[cfg(test)]
@@ -290,7 +241,8 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             assert_eq!(load(), 0, "{} bytes", bytes.len());
         }
-        assert_eq!(decode(MAGIC), Some(Vec::new()));
+        let later = String::from_utf8(whole).unwrap().replacen("[1,", "[2,", 1);
+        assert!(decode(later.as_bytes()).is_err() && decode(b"[1,[]]").unwrap().is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
 }
