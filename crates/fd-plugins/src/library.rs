@@ -28,6 +28,8 @@ mod child;
 mod conversation;
 #[cfg(target_arch = "x86_64")]
 mod guest;
+#[cfg(any(test, fuzzing))]
+mod listen;
 mod orders;
 #[cfg(target_arch = "x86_64")]
 mod printf;
@@ -42,9 +44,10 @@ pub(crate) mod values;
 mod variadic;
 mod wire;
 
-pub use self::conversation::listen;
 #[cfg(target_arch = "x86_64")]
 pub use self::guest::serve;
+#[cfg(any(test, fuzzing))]
+pub use self::listen::listen;
 pub use self::process::is_meant;
 pub use self::remote::Library;
 pub use self::settings::{Confinement, HostSettings, Output};

@@ -32,12 +32,16 @@ mod settings;
 mod texts;
 mod upload;
 mod work;
+#[cfg(any(test, fuzzing))]
+mod wrong_name;
 
 use fd_plugins::{Called, Host, Instance, Offers, Plugin, PluginInfo, Status};
 
 use job::S3Job;
+#[cfg(fuzzing)]
 pub use listing::objects_in;
-pub use names::wrong_name;
+#[cfg(any(test, fuzzing))]
+pub use wrong_name::wrong_name;
 
 /// The plugin.
 #[derive(Debug)]

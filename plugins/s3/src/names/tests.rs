@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::wrong_name::wrong_name;
 
 fn names(keys: &[&str]) -> Vec<String> {
     let mut namer = Namer::default();

@@ -1,7 +1,9 @@
 //! What a plugin host may say, and what it may not.
 
 use super::*;
-use crate::library::wire::{Answer, Data, Note, Request};
+use crate::api::packets::SavePacket;
+use crate::library::listen::{a_call, listen};
+use crate::library::wire::{self, Answer, Bytes, Data, Note, Request};
 
 fn frame(message: &FromHost) -> Vec<u8> {
     wire::encode(message).unwrap()
