@@ -5,7 +5,6 @@ mod btrfs;
 mod lvm;
 mod names;
 mod privately;
-mod simulator;
 mod work;
 mod zfs;
 
@@ -23,13 +22,11 @@ fn backend(request: &Request) -> Option<&'static dyn Backend> {
         Some("btrfs") => return Some(&btrfs::Btrfs),
         Some("lvm") => return Some(&lvm::Lvm),
         Some("zfs") => return Some(&zfs::Zfs),
-        Some("simulator") => return Some(&simulator::Simulator),
         Some("") => {}
         _ => return None,
     }
     match request.file_system.to_str()? {
         "btrfs" => Some(&btrfs::Btrfs),
-        "tmpfs" => Some(&simulator::Simulator),
         "ext3" | "ext4" | "xfs" => Some(&lvm::Lvm),
         "zfs" | "fuse.zfs" => Some(&zfs::Zfs),
         _ => None,
@@ -76,7 +73,7 @@ pub(crate) fn check_all(work: &Work<'_>) -> Answer {
             mount_point: mount.at.clone(),
             ..Request::default()
         };
-        if let Some(backend) = backend(&request).filter(|backend| backend.name() != "simulator") {
+        if let Some(backend) = backend(&request) {
             let about = Answer::new().quoted("mountpoint", &mount.at).quoted("fstype", &mount.kind);
             let about = about.bare("backend", backend.name());
             answer = answer.and(&about).and(&run(&Work { request: &request, ..*work }, Action::Check));

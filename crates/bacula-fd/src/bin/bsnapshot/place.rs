@@ -66,11 +66,6 @@ impl Place {
         Ok(Self { descriptor, path, about, guarded })
     }
 
-    /// Itself.
-    pub(crate) const fn descriptor(&self) -> &OwnedFd {
-        &self.descriptor
-    }
-
     /// Its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path

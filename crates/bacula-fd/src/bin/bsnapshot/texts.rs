@@ -12,7 +12,7 @@ SNAPSHOT_ACTION is subvolumes, support, create, mount, unmount, delete, list or 
   -o LOGFILE   the log
   -s           run the tools with sudo
   -t           say of each mounted btrfs, ext3, ext4, XFS or ZFS whether it can have snapshots
-  -T TYPE      btrfs, lvm, zfs or simulator, instead of SNAPSHOT_TYPE
+  -T TYPE      btrfs, lvm or zfs, instead of SNAPSHOT_TYPE
   -v           as -d 1; twice for more
   -V VOLUME    instead of SNAPSHOT_VOLUME
   -?           print this message
