@@ -1,7 +1,14 @@
 //! The local time of a moment, by the C library: the zone of the daemon, as the stock daemon prints
 //! it.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use fd_records::listing::LocalTime;
+
+/// Seconds since 1970, now.
+pub fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+}
 
 /// The local time of `seconds` since 1970; 1970-01-01 00:00:00 for a moment that the C library
 /// can't express.

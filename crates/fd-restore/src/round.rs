@@ -79,7 +79,7 @@ pub fn run(
         making: Making::new(plan.writing_depth),
         said_once: SaidOnce::default(),
     };
-    let end = round.records(&mut Lookahead::new(source, cancel));
+    let end = round.records(&mut Lookahead::new(source, progress, cancel));
     if cancel.is_abandoned() {
         // Another job may have begun to restore the same files.
         round.state.directories.abandon();

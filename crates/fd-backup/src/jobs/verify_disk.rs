@@ -10,6 +10,7 @@ use std::time::Duration;
 use fd_crypto::Digesters;
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, PacketSink, Progress, SendError};
+use fd_os::local_time::now;
 use fd_records::{DigestKind, FileType, LStat, Stat, VerifyAttributes, VerifyDigest};
 use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
@@ -96,6 +97,7 @@ impl WalkHost for Host<'_> {
     fn examined(&self, path: &[u8]) {
         self.progress.add_files_examined(1);
         self.progress.set_current_file(path);
+        self.progress.touch(now());
     }
 
     fn wants(&self, kind: MessageType) -> bool {
@@ -182,6 +184,7 @@ impl Verify<'_> {
             digester.update(data);
             host.progress.add_read_bytes(data.len() as u64);
             host.progress.add_job_bytes(data.len() as u64);
+            host.progress.touch(now());
         };
         let sparse = entry.options.is_sparse(self.encrypts);
         let blocks = Blocks { buffer: &mut self.block, record_len: self.record_len, sparse };

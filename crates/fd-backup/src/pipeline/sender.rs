@@ -1,11 +1,12 @@
 //! The sender runs on the job's own thread and owns the connection. It sends the pieces in order,
 //! delivers their messages and adds up their counts.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use fd_bsock::CommCount;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_metadata::{NameCache, WarningLimit};
+use fd_os::local_time::now;
 use fd_records::MetadataKind;
 use fd_walk::WalkSummary;
 
@@ -101,8 +102,7 @@ impl<'s> Sender<'s> {
         (0..tally.files).for_each(|_| progress.add_file());
         progress.add_read_bytes(tally.read_bytes);
         progress.add_job_bytes(tally.job_bytes);
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        progress.touch(i64::try_from(now).unwrap_or(i64::MAX));
+        progress.touch(now());
     }
 
     fn deliver(&mut self, event: Event) -> Result<(), BackupError> {

@@ -115,6 +115,13 @@ fn a_verify_sends_each_entry_and_digests_of_regular_files() {
 }
 
 #[test]
+fn an_entry_and_its_data_are_progress() {
+    let bed = Bed::new("V");
+    verify(&bed, Director::default()).result.unwrap();
+    assert!(bed.progress.last_activity() > 0);
+}
+
+#[test]
 fn packets_are_numbered_and_digests_follow_their_file() {
     let bed = Bed::new("SV5:");
     bed.file("f", b"hello world\n");

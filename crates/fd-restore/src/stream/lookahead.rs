@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use fd_messages::CancelToken;
+use fd_messages::{CancelToken, Progress};
 use fd_records::RecordHeader;
 
 use super::records::{End, Next, SequenceError, next_record};
@@ -16,6 +16,7 @@ pub(crate) type Seen = (RecordHeader, Vec<u8>);
 /// how much that is.
 pub(crate) struct Lookahead<'s> {
     source: &'s mut dyn RecordSource,
+    progress: &'s Progress,
     cancel: &'s CancelToken,
     seen: VecDeque<Seen>,
     /// The record that was taken last, if it was looked at before.
@@ -25,8 +26,8 @@ pub(crate) struct Lookahead<'s> {
 }
 
 impl<'s> Lookahead<'s> {
-    pub(crate) fn new(source: &'s mut dyn RecordSource, cancel: &'s CancelToken) -> Self {
-        Self { source, cancel, seen: VecDeque::new(), taken: Vec::new(), then: None }
+    pub(crate) fn new(source: &'s mut dyn RecordSource, progress: &'s Progress, cancel: &'s CancelToken) -> Self {
+        Self { source, progress, cancel, seen: VecDeque::new(), taken: Vec::new(), then: None }
     }
 
     /// Takes the next record.
@@ -40,7 +41,7 @@ impl<'s> Lookahead<'s> {
         }
         match self.then.take() {
             Some(then) => then.map(Next::End),
-            None => next_record(self.source, self.cancel),
+            None => next_record(self.source, self.progress, self.cancel),
         }
     }
 
@@ -53,7 +54,7 @@ impl<'s> Lookahead<'s> {
     /// within about `patience`.
     pub(crate) fn look(&mut self, before: usize, patience: Duration) -> Option<(RecordHeader, &[u8])> {
         while self.seen.len() <= before && self.then.is_none() && self.source.is_near(patience) {
-            match next_record(self.source, self.cancel) {
+            match next_record(self.source, self.progress, self.cancel) {
                 Ok(Next::Record(header, record)) => self.seen.push_back((header, record.to_vec())),
                 Ok(Next::End(end)) => self.then = Some(Ok(end)),
                 Err(error) => self.then = Some(Err(error)),

@@ -1,6 +1,7 @@
 //! The sequence of a read session: header, data, header, data (reference 05 §2.2, §2.5).
 
-use fd_messages::CancelToken;
+use fd_messages::{CancelToken, Progress};
+use fd_os::local_time::now;
 use fd_records::RecordHeader;
 
 use super::source::{RecordSource, SourceError};
@@ -50,6 +51,7 @@ pub(crate) enum Next<'a> {
 /// Takes the next record.
 pub(crate) fn next_record<'a>(
     source: &'a mut dyn RecordSource,
+    progress: &Progress,
     cancel: &CancelToken,
 ) -> Result<Next<'a>, SequenceError> {
     let header = match source.next_frame() {
@@ -59,9 +61,37 @@ pub(crate) fn next_record<'a>(
         Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
     };
     match source.next_frame() {
-        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => Ok(Next::Record(header, record)),
+        Ok(Some(record)) if i64::try_from(record.len()) == Ok(header.size) => {
+            progress.touch(now());
+            Ok(Next::Record(header, record))
+        }
         Ok(Some(record)) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
         _ if cancel.is_cancelled() => Ok(Next::End(End::Cancelled)),
         failed => Err(SequenceError::NoData(failed.err())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One record.
+    struct One(std::vec::IntoIter<&'static [u8]>);
+
+    impl RecordSource for One {
+        fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
+            Ok(self.0.next())
+        }
+    }
+
+    #[test]
+    fn a_record_that_comes_is_progress() {
+        let (progress, cancel) = (Progress::default(), CancelToken::new());
+        let mut source = One(vec![&b"rechdr 1 1795226230 3 2 4"[..], b"data"].into_iter());
+        assert!(matches!(next_record(&mut source, &progress, &cancel), Ok(Next::Record(_, b"data"))));
+        assert!(progress.last_activity() > 0);
+        progress.touch(0);
+        assert!(matches!(next_record(&mut source, &progress, &cancel), Ok(Next::End(End::EndOfData))));
+        assert_eq!(progress.last_activity(), 0, "nothing has come");
     }
 }

@@ -148,7 +148,7 @@ impl Verify<'_, '_> {
     /// Takes all records.
     fn read(&mut self, source: &mut dyn RecordSource, cancel: &CancelToken) -> Result<End, VerifyError> {
         loop {
-            match next_record(source, cancel) {
+            match next_record(source, self.progress, cancel) {
                 Ok(Next::Record(header, record)) => self.record(header.stream, record)?,
                 Ok(Next::End(end)) => {
                     self.end_scan()?;

@@ -28,7 +28,7 @@ pub fn volume(
         verify.report.now(MessageType::Warning, &texts::no_signature());
     }
     loop {
-        match next_record(job.source, job.cancel) {
+        match next_record(job.source, job.progress, job.cancel) {
             Ok(Next::Record(header, record)) => {
                 if let Some(packet) = verify.packet(header.stream, record)
                     && let Err(error) = director.send(packet)
