@@ -15,7 +15,6 @@ mod diagnostics;
 mod estimate;
 mod fileset;
 mod greet;
-mod job_thread;
 mod jobs;
 mod level;
 mod network_test;

@@ -20,6 +20,7 @@ use crate::connection::storage::StorageConnection;
 use crate::delivery::local::Expand;
 use crate::job::job_codes::job_codes;
 use crate::job::outbox::Loss;
+use crate::job::own_thread::Nothing;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Identity, Job, Phase, Words, status_words};
 use crate::shared::supervisor::Session;
@@ -194,6 +195,17 @@ impl<'d> Conversation<'d> {
             tracing::debug!(%error, "the Director can't be reached any more");
             let _told_before = self.telling.loss.set(error.cause());
         }
+    }
+
+    /// What the thread has worked with or found. If that is nothing, the operator is told why.
+    pub(super) fn ended<W>(&mut self, job: &Job, ended: Result<W, Nothing>) -> Option<W> {
+        ended
+            .inspect_err(|nothing| {
+                job.set_storage(None);
+                let (kind, text) = nothing.message();
+                self.say(kind, text);
+            })
+            .ok()
     }
 
     /// Says something to the operator, now.

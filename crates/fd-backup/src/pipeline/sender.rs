@@ -3,18 +3,18 @@
 
 use std::time::Instant;
 
-use fd_bsock::CommCount;
+use fd_bsock::{CommCount, FrameError};
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_metadata::{NameCache, WarningLimit};
 use fd_os::local_time::now;
-use fd_records::MetadataKind;
+use fd_records::{Attributes, LStat, MetadataKind, Stream};
 use fd_walk::WalkSummary;
 
-use crate::accurate::AccurateList;
+use crate::accurate::{AccurateList, TailRecord};
 use crate::exchange::halt::ProtectionError;
 use crate::exchange::piece::{Event, Piece, Tally};
+use crate::file::emit::RecordWriter;
 use crate::file::listing::saved_line_of_tail;
-use crate::pipeline::tail::TailEncoder;
 use crate::plugins::check::{CheckError, FileCheck};
 use crate::shared::job::Job;
 use crate::shared::plan::{BackupError, BackupPlan, FrameSink, SinkError};
@@ -246,4 +246,34 @@ fn check_failed(log: &dyn JobLog, cancel: &CancelToken, error: CheckError) -> Ba
 
 fn fatal_error(text: &[u8]) -> BackupError {
     BackupError::Fatal(String::from_utf8_lossy(text).trim_end().to_owned())
+}
+
+/// Encodes the end of an accurate job's stream: records of deleted files, or of files that a base
+/// job has (reference 04 §13.6, §13.7).
+struct TailEncoder {
+    writer: RecordWriter,
+    frames: Vec<u8>,
+    record: Vec<u8>,
+}
+
+impl TailEncoder {
+    fn new(comm_compression: bool) -> Self {
+        Self { writer: RecordWriter::new(comm_compression), frames: Vec::new(), record: Vec::new() }
+    }
+
+    /// Appends one record.
+    fn push(&mut self, record: &TailRecord<'_>, file_index: i32) -> Result<(), FrameError> {
+        self.record.clear();
+        Attributes {
+            file_index,
+            file_type: record.file_type,
+            name: record.path,
+            lstat: LStat { stat: record.stat, link_fi: 0, flags: 0, data_stream: Stream::FILE_DATA },
+            link: &[],
+            attr_ex: &[],
+            delta_seq: 0,
+        }
+        .encode(&mut self.record);
+        self.writer.record(&mut self.frames, file_index, Stream::ATTRIBUTES, &self.record)
+    }
 }
