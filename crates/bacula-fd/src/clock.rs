@@ -1,6 +1,7 @@
 //! The wall clock, and dates as people read them.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fd_os::local_time::local_time;
 use fd_records::listing::LocalTime;
@@ -14,6 +15,19 @@ pub(crate) fn seconds() -> i64 {
 pub(crate) fn microseconds() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// Waits for this time, or until `goes_on` says no.
+pub(crate) fn pause_while(time: Duration, goes_on: impl Fn() -> bool) {
+    const STEP: Duration = Duration::from_millis(100);
+    let start = Instant::now();
+    while goes_on() {
+        let left = time.saturating_sub(start.elapsed());
+        if left.is_zero() {
+            break;
+        }
+        thread::sleep(left.min(STEP));
+    }
 }
 
 /// `21-Nov 02:20`, local time.

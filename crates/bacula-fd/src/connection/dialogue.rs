@@ -1,6 +1,5 @@
 //! Leads a conversation of `fd-session` over a connection of `fd-transport`.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_bsock::Signal;
@@ -8,10 +7,8 @@ use fd_session::storage::{SignalReaction, react};
 use fd_session::{Action, Input, Machine, TlsMode, TlsRole};
 use fd_transport::{Certificates, Channel, ChannelError, Fault, Limits, Received, TlsSecret, TlsSide};
 
+use crate::clock;
 use crate::texts;
-
-/// Longest time between two looks whether a peer that waits was closed.
-const BRAKE_STEP: Duration = Duration::from_millis(100);
 
 /// What happens to signals while an answer is awaited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,13 +94,7 @@ pub(crate) fn lead<M: Machine>(
 /// it.
 pub(crate) fn brake(channel: &Channel, time: Duration) {
     let canceller = channel.canceller();
-    let start = Instant::now();
-    while !canceller.is_cancelled() {
-        match time.checked_sub(start.elapsed()) {
-            Some(left) if !left.is_zero() => thread::sleep(left.min(BRAKE_STEP)),
-            _ => return,
-        }
-    }
+    clock::pause_while(time, || !canceller.is_cancelled());
 }
 
 fn start_tls<M: Machine>(

@@ -8,7 +8,7 @@ mod words;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fd_config::Messages;
 use fd_messages::{CancelToken, MessageType, Progress};
@@ -16,9 +16,10 @@ use fd_os::lock::Mutex;
 use fd_session::JobStatus;
 use fd_transport::{Bandwidth, Canceller};
 
+use crate::clock;
+
 pub(crate) use course::Course;
 pub(crate) use outlook::{Done, Outlook};
-use storage_side::STEP;
 pub(crate) use storage_side::{StorageSide, StorageView};
 pub(crate) use words::{JobKind, JobLevel, Phase, Words, status_words};
 
@@ -212,14 +213,7 @@ impl Job {
 
     /// Waits for this time, or until the job is canceled.
     pub(crate) fn pause(&self, time: Duration) {
-        let start = Instant::now();
-        while !self.cancel.is_cancelled() {
-            let left = time.saturating_sub(start.elapsed());
-            if left.is_zero() {
-                break;
-            }
-            std::thread::sleep(left.min(STEP));
-        }
+        clock::pause_while(time, || !self.cancel.is_cancelled());
     }
 
     /// Warnings that were said.

@@ -7,7 +7,7 @@ use fd_os::lock::{Condvar, Mutex};
 use fd_transport::{Canceller, Channel};
 
 /// How often a cancel is looked for.
-pub(super) const STEP: Duration = Duration::from_millis(200);
+const STEP: Duration = Duration::from_millis(200);
 
 /// What status shows of the Storage Daemon's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
