@@ -148,7 +148,8 @@ impl Matcher {
         let mut inner = self.inner.lock();
         match weigh(until_nul, options.ignore_case) {
             Some(weight) if inner.matching.saturating_add(weight.matching) <= MOST_MATCHING => {
-                expression.light = Some(PosixRegex::new(until_nul, options).map_err(|error| error.to_string())?);
+                expression.light =
+                    Some(PosixRegex::of_any_weight(until_nul, options).map_err(|error| error.to_string())?);
                 expression.memory += weight.compiled;
                 inner.matching += weight.matching;
             }
