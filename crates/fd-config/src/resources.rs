@@ -295,9 +295,7 @@ pub struct PasswordKey(String);
 impl PasswordKey {
     /// Of the bytes in the configuration file.
     pub fn of(clear_text: &[u8]) -> Self {
-        use md5::Digest as _;
-        let digest = md5::Md5::digest(clear_text);
-        Self(digest.iter().flat_map(|byte| [hex_digit(byte >> 4), hex_digit(byte & 15)]).collect())
+        Self(fd_bsock::cram::key_from_password(clear_text))
     }
 
     /// Whether it is that of a password without a character, which everybody knows.
@@ -314,10 +312,6 @@ impl PasswordKey {
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
-}
-
-fn hex_digit(value: u8) -> char {
-    char::from_digit(u32::from(value), 16).unwrap_or('0')
 }
 
 impl fmt::Debug for PasswordKey {
