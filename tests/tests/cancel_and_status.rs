@@ -150,6 +150,29 @@ fn a_running_job_is_shown_and_can_be_canceled() -> Result<()> {
     assert_over(&mut bed, job, &["Cancel"])
 }
 
+/// The Storage Daemon knows that it is in the middle of a record, as with the stock daemon: between
+/// records it would call its own interrupted read a fatal error.
+#[test]
+fn a_cancel_while_a_fifo_gives_nothing_is_no_error_of_the_storage() -> Result<()> {
+    let (mut bed, fifo) = bed_with_fifo("cancel-hung")?;
+    let held = Held::begin_with(&bed, &fifo, "behind")?;
+    wait_for("the storage to have the FIFO's attributes", PATIENCE, || {
+        let shown = bed.console(&["status storage"])?;
+        Ok(if shown.contains("Files=3 ") { Ok(()) } else { Err(shown) })
+    })?;
+    bed.console(&[&format!("cancel jobid={} yes", held.job)])?;
+    let ended = bed.wait(held.job)?.must_be('A')?;
+    assert_eq!((ended.row.files, ended.row.errors), (0, 0), "{}", ended.log);
+    assert_eq!(ended.report().get("SD Errors").map(String::as_str), Some("0"), "{}", ended.log);
+    assert!(!ended.log.contains("Fatal error"), "{}", ended.log);
+    // What it says so late is not always in the job's log.
+    let said = bed.storage().output();
+    assert!(!said.contains("Error reading data"), "{said}");
+    let job = held.job;
+    drop(held);
+    assert_over(&mut bed, job, &["Cancel"])
+}
+
 #[test]
 fn a_lost_storage_daemon_fails_only_that_job() -> Result<()> {
     let (mut bed, fifo) = bed_with_fifo("sd-killed")?;

@@ -322,10 +322,6 @@ impl<'j> Saver<'j> {
 
     /// Reads and sends the data.
     fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
-        if entry.file_type == FileType::Fifo {
-            // Who writes into it may take long.
-            self.emitter.publish()?;
-        }
         let (options, file_type) = (&entry.options, entry.file_type);
         let is_stopped = || self.job.is_stopped();
         let encrypted = self.encrypts(file_type);
@@ -333,6 +329,10 @@ impl<'j> Saver<'j> {
         let sparse = options.is_sparse(encrypted);
         let cut = Cut::new(file_type, &entry.stat, sparse, self.job.record_len);
         self.emitter.header(file_index, data_stream(options, encrypted), entry.stat.size)?;
+        if file_type == FileType::Fifo {
+            // Who writes into it may take long. A job that is canceled then is in a record.
+            self.emitter.publish()?;
+        }
         let batched = !digests.batched.is_empty();
         let digests = &mut self.digests;
         let emitter = &mut self.emitter;
