@@ -18,7 +18,7 @@ use crate::security::own_file;
 use crate::texts;
 
 /// Tags in the order in which status lists them, and their bits.
-const TAGS: [(&str, u32); 12] = [
+const TAGS: [(&str, u32); 13] = [
     ("cloud", 1 << 17),
     ("lock", 1 << 30),
     ("network", 1 << 29),
@@ -31,8 +31,9 @@ const TAGS: [(&str, u32); 12] = [
     ("protocol", 1 << 22),
     ("snapshot", 1 << 19),
     ("record", 1 << 18),
+    ("all", ALL_TAGS),
 ];
-/// The tag `all`.
+/// The bits of the tag `all`: more than those that have a name of their own.
 const ALL_TAGS: u32 = 0x7fff_0000;
 
 /// What is in force. One for the whole process; every part can be changed at any time.
@@ -191,7 +192,7 @@ impl Debug {
     /// The tags in force.
     pub(crate) fn tag_names(&self) -> Vec<&'static str> {
         let tags = self.tags.load(Ordering::Relaxed);
-        TAGS.iter().filter(|(_, bit)| tags & bit != 0).map(|(name, _)| *name).collect()
+        TAGS.iter().filter(|(_, bits)| tags & bits == *bits).map(|(name, _)| *name).collect()
     }
 
     /// Whether a tag is in force.
@@ -265,7 +266,6 @@ impl TagStep<'_> {
         let is = |known: &str| known.as_bytes().eq_ignore_ascii_case(self.name);
         let bit = match self.name {
             [] => 0,
-            _ if is("all") => ALL_TAGS,
             _ => TAGS.iter().find(|(known, _)| is(known)).map(|(_, bit)| *bit)?,
         };
         Some(if self.add { tags | bit } else { tags & !bit })

@@ -50,6 +50,17 @@ fn tags_are_added_and_taken_away() {
 }
 
 #[test]
+fn the_tag_all_is_listed_when_none_of_its_bits_is_missing() {
+    let debug = debug();
+    debug.change(&wanted(0, 0, -1, "", "all"));
+    assert_eq!(debug.tag_names(), TAGS.map(|(name, _)| name));
+    assert_eq!(debug.tag_names().last(), Some(&"all"));
+    debug.change(&wanted(0, 0, -1, "", "all,!sql"));
+    let names = debug.tag_names();
+    assert!(names.len() == 11 && !names.contains(&"sql") && !names.contains(&"all"), "{names:?}");
+}
+
+#[test]
 fn the_trace_file_is_appended_to_and_truncated_on_demand() {
     let directory = std::env::temp_dir().join(format!("ferrofd-trace-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
