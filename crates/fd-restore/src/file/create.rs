@@ -256,8 +256,10 @@ impl Creator<'_, '_> {
         is_parent: bool,
     ) -> Step<T> {
         let whole = path.as_bytes().len();
+        // The stock daemon looks at it up to its last slash, and then at the rest.
+        let is_own_name = is_parent || !shown.ends_with(b"/");
         let text = match error {
-            OpenError::NotDirectory { end, dangling: false } if is_parent && end == whole => {
+            OpenError::NotDirectory { end, dangling: false } if is_own_name && end == whole => {
                 texts::path_not_directory(shown)
             }
             OpenError::NotDirectory { end, .. } | OpenError::Missing { first_link: Some(end), .. } => {

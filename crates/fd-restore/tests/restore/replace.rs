@@ -157,6 +157,13 @@ fn a_directory_does_not_replace_a_file_or_a_dangling_link() {
         let text = format!("mkpath.c:144 {} exists but is not a directory.\n", place.text(name));
         assert_eq!(finished.told(), [(MessageType::Error, text.as_str())]);
     }
+    // A `regexwhere` may give it a name without a slash at its end.
+    let mut job = place.job();
+    let expressions = RegexWhere::parse(format!("!^.*$!{}!", place.text("f")).as_bytes());
+    job.plan.output = OutputNames::Regex(expressions.unwrap());
+    let finished = job.run(Volume::new().directory("/d/"));
+    let text = format!("mkpath.c:198 {} exists but is not a directory.\n", place.text("f"));
+    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
     assert_eq!(place.read("f"), b"kept");
 }
 
