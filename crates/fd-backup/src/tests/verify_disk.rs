@@ -1,10 +1,11 @@
 //! The levels of a Verify job that read the disk (reference 05 §18).
 
-use std::fs;
+use std::fs::{self, FileTimes};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use fd_messages::{CancelToken, MessageType, PacketSink, SendError};
 use fd_walk::{Purpose, WalkSettings};
@@ -119,6 +120,20 @@ fn an_entry_and_its_data_are_progress() {
     let bed = Bed::new("V");
     verify(&bed, Director::default()).result.unwrap();
     assert!(bed.progress.last_activity() > 0);
+}
+
+#[test]
+fn keep_atime_keeps_the_times_of_a_file_that_a_verify_reads() {
+    let bed = Bed::new("MkV5:");
+    let path = bed.file("f", b"hello world\n");
+    // So old that reading would change it on any file system that keeps access times.
+    let [accessed, modified] = [1_000_000_000, 1_500_000_000].map(|s| UNIX_EPOCH + Duration::new(s, 123_456_789));
+    let times = FileTimes::new().set_accessed(accessed).set_modified(modified);
+    fs::File::open(&path).unwrap().set_times(times).unwrap();
+    let verified = verify(&bed, Director::default());
+    assert_eq!((verified.result, verified.packets.len()), (Ok(()), 3));
+    let found = fs::metadata(&path).unwrap();
+    assert_eq!((found.accessed().unwrap(), found.modified().unwrap()), (accessed, modified));
 }
 
 #[test]

@@ -52,7 +52,7 @@ options! {
     PORTABLE = 10, b'p';
     /// Only the mtime says whether a file changed.
     MTIME_ONLY = 11, b'm';
-    /// Keep access times; no effect here, see `docs/differences.md`.
+    /// Keep access times: of files that a Verify job reads (`docs/differences.md`).
     KEEP_ATIME = 12, b'k';
     /// The block rejects what it matches.
     EXCLUDE = 13, b'e';
