@@ -119,6 +119,33 @@ fn a_hard_link_whose_name_was_not_stripped_is_found() {
     assert!(attributes.all(|record| record.name().ends_with('/')), "only directories, which are not in the list");
 }
 
+/// The stock daemon takes the link's target for one more name of the entry behind it.
+#[test]
+fn what_is_stripped_behind_a_changed_link_is_not_recorded_as_deleted() {
+    let mut accurate = Accurate::new("MP1:", CHANGES, 3);
+    let bed = &accurate.bed;
+    let stat = stat_of(&bed.path("d"));
+    symlink("target", bed.path("d/a")).unwrap();
+    fs::create_dir(bed.path("d/b")).unwrap();
+    let root = bed.name("");
+    let top = format!("/{}", root.trim_start_matches('/').split('/').next().unwrap());
+    let stripped = |name: &str| bed.name(name).replacen(&top, "", 1);
+    let (a, b) = (stripped("d/a/"), stripped("d/b/"));
+    for name in [&a, &b, &stripped("d/")] {
+        accurate.list.add(&listed(name, Stat { ctime: 1, ..stat }, "", 0));
+    }
+    let (_bed, outcome) = accurate.run();
+    let records = outcome.records();
+    let attributes: Vec<_> = records.iter().filter(|record| record.stream == 1).collect();
+    let types_of = |name: &str| {
+        let of_name = attributes.iter().filter(|record| record.name() == name);
+        of_name.map(|record| record.attributes().type_code).collect::<Vec<_>>()
+    };
+    assert_eq!((types_of(a.trim_end_matches('/')), types_of(&b)), (vec![4], vec![5]));
+    let deleted: Vec<_> = attributes.iter().filter(|record| record.attributes().type_code == 23).collect();
+    assert!(deleted.len() == 1 && deleted[0].name() == a, "{deleted:?}");
+}
+
 #[test]
 fn a_directory_where_a_file_was_not_stripped_leaves_that_deleted() {
     for link_fi in [0, 1] {

@@ -119,6 +119,10 @@ fn a_name_stays_when_there_can_be_no_such_hard_link() {
         assert_eq!(place.read("x"), b"the only copy");
     };
     stays(&place.text("directory"), "Operation not permitted");
+    fs::create_dir(place.path("taken")).unwrap();
+    let link = Saved::hard_link(&place.text("taken"), &place.text("directory"));
+    let finished = job_below("").run(Volume::new().put(&link));
+    assert!(finished.only().1.contains("Could not hard link"), "{:?}", finished.told());
     let Ok(other) = tempfile::tempdir_in("/dev/shm") else { return skip::part("there is no /dev/shm") };
     if fs::metadata(other.path()).unwrap().dev() == place.stat("directory").dev() {
         return skip::part("/dev/shm is the same file system");
