@@ -149,6 +149,11 @@ impl Instance for BpipeJob {
         })
     }
 
+    fn handle_file(&mut self, host: &mut dyn Host, command: &[u8], _file: &mut SavePacket) -> Called<Status> {
+        host.message(MessageType::Fatal, &texts::not_for_options(command));
+        Ok(Status::Error)
+    }
+
     fn start_backup_file(
         &mut self,
         _host: &mut dyn Host,

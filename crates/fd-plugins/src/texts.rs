@@ -12,6 +12,11 @@ pub(crate) fn open_failed(end: &str, command: &[u8], error: impl Display) -> Vec
     [b"Open pipe ", end.as_bytes(), b"=", command, format!(" failed: ERR={error}\n").as_bytes()].concat()
 }
 
+/// A command in an Options block, where the stock daemon can't start its empty reader.
+pub(crate) fn not_for_options(command: &[u8]) -> Vec<u8> {
+    [b"bpipe saves no files of an Options block, its command belongs into the Include: ", command, b"\n"].concat()
+}
+
 /// What a program has said.
 pub(crate) fn said(file: &[u8], text: &[u8]) -> Vec<u8> {
     [file, b": ", text, b"\n"].concat()

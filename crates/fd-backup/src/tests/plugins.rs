@@ -94,6 +94,13 @@ fn an_object_and_a_file_are_the_records_of_the_stock_daemon() {
     );
 }
 
+/// The stock daemon warns that it can't find it on the disk.
+#[test]
+fn the_file_of_a_plugin_is_not_looked_at_for_changes() {
+    let (outcome, _) = backup("Mc", Fake::with_files([FakeFile::regular("/not/on/the/disk", b"data")]));
+    assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
 #[test]
 fn large_objects_are_compressed_and_objects_of_the_catalog_have_a_form_of_their_own() {
     let description = FakeFile::object("", FileType::PluginObject, b"").with(|object| {

@@ -162,6 +162,15 @@ fn a_malformed_command_is_refused_in_each_kind_of_job() {
 }
 
 #[test]
+fn a_command_in_an_options_block_fails_the_job() {
+    let mut host = TestHost::default();
+    let status = begin(&mut host).handle_file(&mut host, b"bpipe:/a:b:c", &mut SavePacket::empty());
+    assert_eq!(status, Ok(Status::Error));
+    let text = "bpipe saves no files of an Options block, its command belongs into the Include: bpipe:/a:b:c\n";
+    assert_eq!(host.said(), [(MessageType::Fatal, text)]);
+}
+
+#[test]
 fn what_a_reader_prints_is_saved_and_what_it_says_is_told() {
     let mut host = TestHost::default();
     assert_eq!(save(&mut host, "printf 'a\\0b'; echo one >&2; cat"), (b"a\0b".to_vec(), 0));
