@@ -141,7 +141,7 @@ fn is_plain(about: &Metadata) -> bool {
 }
 
 /// Whether a file could not be opened or read for want of something that it is not to blame for, as
-/// a descriptor, or a lease that another program holds: the next try may find it good.
+/// a descriptor, or a lease on a file of its own: the next try may find it good.
 pub(crate) fn lacks_something(error: &io::Error) -> bool {
     const TO_BLAME: [Errno; 7] =
         [Errno::ENOENT, Errno::ELOOP, Errno::ENXIO, Errno::EISDIR, Errno::ENOTDIR, Errno::EACCES, Errno::EPERM];
@@ -162,8 +162,16 @@ fn open_or_create(
 
 fn open_checked(options: &mut OpenOptions, path: &Path, is_good: impl Fn(&Metadata) -> bool) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
-    let file = options.custom_flags(flags.bits()).open(path)?;
+    let file = options.custom_flags(flags.bits()).open(path).map_err(|error| blamed(error, path))?;
     if is_good(&file.metadata()?) { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
+}
+
+/// Whoever runs a file of theirs, or has a lease on it, must not keep the daemon from its own name.
+fn blamed(error: io::Error, path: &Path) -> io::Error {
+    const HELD: [i32; 2] = [Errno::ETXTBSY as i32, Errno::EAGAIN as i32];
+    let is_held = error.raw_os_error().is_some_and(|errno| HELD.contains(&errno));
+    let is_foreign = || fs::symlink_metadata(path).is_ok_and(|about| !is_own(&about));
+    if is_held && is_foreign() { io::ErrorKind::PermissionDenied.into() } else { error }
 }
 
 fn create_anew(options: &mut OpenOptions, path: &Path, mode: u32) -> io::Result<File> {

@@ -96,6 +96,24 @@ fn links_and_fifos_are_refused_as_outputs_where_others_can_write() {
 }
 
 #[test]
+fn a_file_that_another_user_holds_is_replaced() {
+    if !geteuid().is_root() {
+        return skip::test("needs root");
+    }
+    let (directory, _) = traps("held", 0o755);
+    let program = directory.join("program");
+    fs::copy("/bin/sleep", &program).unwrap();
+    std::os::unix::fs::chown(&program, Some(65_534), Some(65_534)).unwrap();
+    let mut runs = std::process::Command::new(&program).arg("600").spawn().unwrap();
+    assert_eq!(OpenOptions::new().append(true).open(&program).unwrap_err().raw_os_error(), Some(Errno::ETXTBSY as i32));
+    open_to_append(&program, 0o600).unwrap().write_all(b"ours").unwrap();
+    assert_eq!(fs::read_to_string(&program).unwrap(), "ours");
+    runs.kill().unwrap();
+    runs.wait().unwrap();
+    fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn outputs_may_be_links_and_devices_where_only_the_operator_can_write() {
     let (directory, traps) = traps("trusted", 0o755);
     let [link, hard, fifo, dangling] = &traps[..] else { panic!() };
