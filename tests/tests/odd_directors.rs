@@ -153,6 +153,7 @@ fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
             peer.send(hello(DIRECTOR).as_bytes())?;
             assert!(peer.log_in(&key_of_password("another"), DIRECTOR).is_err());
             rest(&mut peer)?;
+            stranger(port, b"in between")?;
         }
         Ok(Vec::new())
     })?;

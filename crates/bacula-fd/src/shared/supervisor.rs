@@ -198,12 +198,13 @@ impl Supervisor {
         self.keep(kind, text, false);
     }
 
-    /// The same, with this host's destinations now: no Director may come. What a stranger can have
-    /// said again and again is said there once, until a Director has it.
+    /// The same, with this host's destinations now, if one takes it: no Director may come. What a
+    /// stranger can have said again and again is said there once, until a Director has it.
     pub(crate) fn say_here(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         self.log_on_host(kind, line.clone());
-        if self.keep(kind, text, true) {
+        let is_taken = self.local_destinations(kind.number()).next().is_some();
+        if self.keep(kind, text, is_taken) && is_taken {
             self.deliver_locally(kind.number(), clock::seconds(), &line, None);
         }
     }
@@ -211,8 +212,11 @@ impl Supervisor {
     /// Keeps a message for the next Director; whether it is none that waits already.
     fn keep(&self, kind: MessageType, text: Vec<u8>, is_told_here: bool) -> bool {
         let mut waiting = self.waiting.lock();
-        if let Some(last) = waiting.last_mut().filter(|last| last.kind == kind && last.text == text) {
-            last.times = last.times.saturating_add(1);
+        let is_same = |before: &&mut DaemonMessage| before.kind == kind && before.text == text;
+        // What is told here once may not be told again for what came between.
+        let before = if is_told_here { waiting.iter_mut().find(is_same) } else { waiting.last_mut().filter(is_same) };
+        if let Some(before) = before {
+            before.times = before.times.saturating_add(1);
             return false;
         }
         let has_room = waiting.len() < WAITING_MESSAGES;
@@ -266,16 +270,20 @@ impl Supervisor {
         std::mem::take(&mut *self.waiting.lock())
     }
 
+    /// The destinations of this host that take messages of a type.
+    fn local_destinations(&self, type_number: u8) -> impl Iterator<Item = &Destination> {
+        let destinations = &self.config.file_daemon.messages.destinations;
+        destinations.iter().filter(move |destination| destination.types.contains(type_number))
+    }
+
     /// Writes a line to this host's destinations; `job` is for the operator's command.
     pub(crate) fn deliver_locally(&self, type_number: u8, time: i64, line: &[u8], job: Option<&Expand<'_>>) {
-        let destinations = &self.config.file_daemon.messages.destinations;
-        let takes = |destination: &&Destination| destination.types.contains(type_number);
-        if !destinations.iter().any(|destination| takes(&destination)) {
+        if self.local_destinations(type_number).next().is_none() {
             return;
         }
         // What a command's codes stand for is known here only.
         let commands: Option<Vec<_>> = job.map(|expand| {
-            let with_command = destinations.iter().filter(takes).filter_map(|destination| {
+            let with_command = self.local_destinations(type_number).filter_map(|destination| {
                 destination.command.as_ref().map(|command| (command.clone(), destination.place.clone()))
             });
             with_command.map(|(command, place)| (expand(&command, &place), command, place)).collect()
