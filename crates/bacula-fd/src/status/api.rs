@@ -89,10 +89,11 @@ fn running_job(out: &mut Output, frames: &mut Vec<Vec<u8>>, session: &Session, j
     out.number("ReadBytes", progress.read_bytes());
     out.number("ReadBytes/sec", progress.read_bytes() / seconds);
     out.number("Files Examined", progress.files_examined());
-    if job.kind() == JobKind::Restore && progress.files_expected() > 0 {
-        out.number("Expected Files", progress.files_expected());
+    let expected = progress.files_expected();
+    if job.kind() == JobKind::Restore && expected > 0 {
+        out.number("Expected Files", expected);
         // Whole numbers, divided first: 0 until the end, as in the stock daemon.
-        out.number("Percent Complete", 100 * (progress.files_examined() / u64::from(progress.files_expected())));
+        out.number("Percent Complete", 100 * (progress.files_examined() / u64::from(expected)));
     }
     if let Some(outlook) = job.outlook(clock::seconds()) {
         out.number("PercentDone", outlook.percent());
