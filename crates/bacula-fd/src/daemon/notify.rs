@@ -118,7 +118,7 @@ mod tests {
         let mut alone = Command::new(std::env::current_exe().unwrap());
         alone.args(["--exact", &format!("daemon::notify::tests::{test}")]);
         alone.env("NOTIFY_SOCKET", &place).env("WATCHDOG_USEC", "20000000").env_remove("WATCHDOG_PID");
-        assert!(alone.env(PLACE, &place).status().unwrap().success());
+        assert!(alone.env(PLACE, &place).status().unwrap().success() && place.exists(), "a test of this name");
     }
 
     /// A manager that listens there, and hears what it is told in less than half of its interval.

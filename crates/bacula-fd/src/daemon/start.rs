@@ -442,7 +442,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let mut alone = Command::new(std::env::current_exe().unwrap());
             let ended = alone.args(["--exact", NAME]).env(FOLDER, folder.path()).status().unwrap();
-            assert!(ended.success());
+            assert!(ended.success() && folder.path().join("mail").exists(), "a test of this name");
         }
     }
 

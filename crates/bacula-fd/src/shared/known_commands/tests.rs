@@ -103,8 +103,8 @@ fn for_want_of_a_descriptor_no_file_is_replaced_and_nothing_forgotten() {
         let folder = folder("descriptors");
         let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
         let ended = alone.args(["--exact", NAME]).env(FOLDER, &folder).status().unwrap();
+        assert!(ended.success() && folder.join("own").exists(), "a test of this name");
         fs::remove_dir_all(&folder).unwrap();
-        assert!(ended.success());
     }
 }
 
