@@ -222,7 +222,9 @@ impl AccurateList {
         // and no letter compares that: the data is compared then, as without `o`.
         let confirms = criteria::wants_confirmation(letters);
         let is_certain = confirms && candidate.stat.ctime == known.stat.ctime;
-        state.list.note_inode(id, candidate.stat.ino);
+        if !has_no_data {
+            state.list.note_inode(id, candidate.stat.ino);
+        }
         let on_equal_data = match (differs, verifiable, confirms) {
             (false, true, _) if !is_certain => OnEqualData::Skip,
             // A record of attributes only adds to the record of an earlier job. Where there is no

@@ -292,7 +292,7 @@ impl<'j> Worker<'j> {
             return Content::Nothing;
         }
         let source = Source::new(file, entry.file_type, &entry.stat);
-        if self.job.plan.accurate.is_some() && self.job.plan.has_earlier(entry) && !source.is_readable() {
+        if self.job.plan.accurate.is_some() && !source.is_readable() {
             // As for one that can't be opened: the next accurate job tries it again.
             entry.stat.ctime = 0;
         }

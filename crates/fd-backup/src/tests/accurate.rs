@@ -616,6 +616,25 @@ fn files_of_a_base_job_have_a_base_record() {
     assert_eq!(outcome.texts(MessageType::Info), ["Space saved with Base jobs: 0 MB\n"]);
 }
 
+#[test]
+fn a_hard_link_to_a_record_without_data_is_sent_again() {
+    // Whichever the walk finds first.
+    for [first, later] in [["d/a", "d/b"], ["d/b", "d/a"]] {
+        let mut accurate = Accurate::new("M", CHANGES, 2);
+        let path = accurate.bed.file(first, HELLO);
+        fs::hard_link(path, accurate.bed.path(later)).unwrap();
+        let stat = stat_of(&accurate.bed.path(first));
+        for (name, ctime, link_fi) in [(first, 0, 0), (later, stat.ctime, 1)] {
+            let name = accurate.bed.name(name);
+            accurate.list.add(&listed_link(&name, Stat { ctime, ..stat }, link_fi, "", 0));
+        }
+        let (bed, outcome) = accurate.run();
+        let mut names: Vec<_> = saved(&bed, &outcome).into_iter().map(|(name, _)| name).collect();
+        names.retain(|name| [first, later].contains(&&**name));
+        assert_eq!(names.len(), 2, "{first}: {names:?}");
+    }
+}
+
 /// What the list has need not be read, so that is no job without data.
 #[test]
 fn an_accurate_job_in_which_all_that_is_new_fails_to_be_read_ends_with_its_tail() {
@@ -639,6 +658,10 @@ fn an_accurate_job_in_which_all_that_is_new_fails_to_be_read_ends_with_its_tail(
         assert!(outcome.result.is_ok(), "{level:?} {file}: {:?}", outcome.result);
         let tail = saved(&bed, &outcome).pop();
         assert_eq!(tail, Some((listed_too.to_owned(), kind.code())), "{level:?} {file}");
+        // The next accurate job tries it again.
+        let records = outcome.records();
+        let mut unread = records.iter().filter(|record| record.stream == 1 && record.name().ends_with("/speed"));
+        assert!(unread.all(|record| record.attributes().lstat.stat.ctime == 0), "{level:?} {file}");
         assert!(outcome.progress.errors() > 0, "{level:?} {file}");
     }
 }
