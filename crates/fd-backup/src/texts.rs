@@ -47,7 +47,11 @@ pub(crate) fn nothing_read(files: u64) -> Vec<u8> {
 
 /// So much could not be examined in these directories that it is not known what is gone.
 pub(crate) fn nothing_counts_as_deleted(directory: &[u8], others: usize) -> Vec<u8> {
-    let others = if others > 0 { format!(" and {others} other directories") } else { String::new() };
+    let others = match others {
+        0 => String::new(),
+        1 => " and another directory".to_owned(),
+        _ => format!(" and {others} other directories"),
+    };
     one_line(&[
         b"Too many files and directories could not be examined, so no file of earlier jobs in \"",
         if directory.is_empty() { b"/" } else { directory },
