@@ -3,8 +3,10 @@
 //! A directory service may take milliseconds for an answer, and a job needs the same few owners
 //! again and again.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::time::{Duration, Instant};
 
 use fd_os::identities;
 use fd_records::{Identities, Names};
@@ -15,6 +17,11 @@ const LIMIT: usize = 8192;
 /// No name is longer, in bytes: the C library's limit is 256. Volumes may have others, which must
 /// not be kept.
 const LONGEST: usize = 1024;
+
+/// An error that takes longer is not asked for with each file.
+const SLOW: Duration = Duration::from_secs(1);
+/// How many times longer than it took such an error is kept.
+const KEPT: u32 = 10;
 
 /// Answers of the system's user database.
 #[derive(Default, Debug)]
@@ -28,9 +35,18 @@ pub struct NameCache {
 /// The answers about one kind of question: a user or group has none, or could not be asked for.
 #[derive(Debug)]
 struct Answers<K, T> {
-    known: HashMap<K, Result<Option<T>, Errno>>,
-    /// An error that is among them.
+    known: HashMap<K, Result<Option<T>, Failed>>,
+    /// An error that was given since the last look for one.
     failed: Option<Errno>,
+}
+
+/// Why there was no answer.
+#[derive(Debug)]
+struct Failed {
+    errno: Errno,
+    /// Until when it is not asked again: a directory service that is down may take its time to say
+    /// so, and each file would wait for it.
+    until: Instant,
 }
 
 impl<K, T> Default for Answers<K, T> {
@@ -40,19 +56,35 @@ impl<K, T> Default for Answers<K, T> {
 }
 
 impl<K: Eq + Hash, T> Answers<K, T> {
-    /// The answer to a question that has none yet.
-    fn keep(&mut self, key: K, answer: Result<Option<T>, Errno>) -> Option<&T> {
+    /// The answer to a question that has none yet, which has taken so long.
+    fn keep(&mut self, key: K, answer: Result<Option<T>, Errno>, took: Duration) {
         if self.known.len() >= LIMIT {
             self.known.clear();
         }
-        self.failed = answer.as_ref().err().copied().or(self.failed);
-        self.known.entry(key).insert_entry(answer).into_mut().as_ref().ok()?.as_ref()
+        let kept = if took < SLOW { Duration::ZERO } else { took * KEPT };
+        let answer = answer.map_err(|errno| Failed { errno, until: Instant::now() + kept });
+        self.known.insert(key, answer);
     }
 
-    /// Returns an error that is among the answers, and forgets those that are errors.
+    /// The answer that is kept.
+    fn give<Q: ?Sized + Eq + Hash>(&mut self, key: &Q) -> Option<&T>
+    where
+        K: Borrow<Q>,
+    {
+        match self.known.get(key)? {
+            Ok(answer) => answer.as_ref(),
+            Err(Failed { errno, .. }) => {
+                self.failed = Some(*errno);
+                None
+            }
+        }
+    }
+
+    /// Returns an error that was given since the last call, and forgets those that are asked again.
     fn take_failure(&mut self) -> Option<Errno> {
         let failed = self.failed.take()?;
-        self.known.retain(|_, answer| answer.is_ok());
+        let now = Instant::now();
+        self.known.retain(|_, answer| answer.as_ref().err().is_none_or(|failed| failed.until > now));
         Some(failed)
     }
 }
@@ -60,10 +92,11 @@ impl<K: Eq + Hash, T> Answers<K, T> {
 impl Answers<u32, Box<[u8]>> {
     fn name_of(&mut self, number: u32, ask: impl FnOnce(u32) -> Result<Option<Vec<u8>>, Errno>) -> Option<&[u8]> {
         if !self.known.contains_key(&number) {
+            let begun = Instant::now();
             let name = ask(number).map(|name| name.filter(|name| !name.is_empty()).map(Vec::into_boxed_slice));
-            return self.keep(number, name).map(AsRef::as_ref);
+            self.keep(number, name, begun.elapsed());
         }
-        self.known.get(&number)?.as_ref().ok()?.as_deref()
+        self.give(&number).map(AsRef::as_ref)
     }
 }
 
@@ -72,10 +105,12 @@ impl Answers<Box<[u8]>, u32> {
         if name.len() > LONGEST {
             return None;
         }
-        match self.known.get(name) {
-            Some(answer) => answer.ok().flatten(),
-            None => self.keep(name.into(), ask(name)).copied(),
+        if !self.known.contains_key(name) {
+            let begun = Instant::now();
+            let number = ask(name);
+            self.keep(name.into(), number, begun.elapsed());
         }
+        self.give(name).copied()
     }
 }
 
@@ -86,7 +121,8 @@ impl NameCache {
     }
 
     /// Why a number was without a name since the last call, if not all could be looked up. Those
-    /// are looked up again from now on: a directory service may be there for the next file.
+    /// are looked up again from now on, unless that took long: a directory service may be there for
+    /// the next file.
     pub fn take_failed_name(&mut self) -> Option<Errno> {
         let (user, group) = (self.users.take_failure(), self.groups.take_failure());
         user.or(group)
@@ -177,5 +213,17 @@ mod tests {
         assert_eq!((numbers.number_of(b"anna", |_| Err(Errno::EIO)), numbers.take_failure()), (None, Some(Errno::EIO)));
         assert_eq!(numbers.number_of(b"anna", |_| Ok(Some(7))), Some(7));
         assert_eq!(numbers.number_of(b"anna", |_| Err(Errno::EIO)), Some(7));
+    }
+
+    #[test]
+    fn an_error_that_takes_long_is_kept_for_longer_than_it_took() {
+        let mut numbers = Answers::default();
+        let anna: Box<[u8]> = b"anna".as_slice().into();
+        numbers.keep(anna, Err(Errno::ETIMEDOUT), Duration::from_secs(3600));
+        for _ in 0..2 {
+            assert_eq!(numbers.number_of(b"anna", |_| panic!("the next file does not wait")), None);
+            assert_eq!(numbers.take_failure(), Some(Errno::ETIMEDOUT));
+        }
+        assert_eq!(numbers.take_failure(), None);
     }
 }
