@@ -208,7 +208,7 @@ impl Target<'_> {
     /// object now has are left out: the program of another user must not become one of ours.
     pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
         let owner = self.set_owner(stat.uid, stat.gid).err();
-        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat) };
+        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, owner) };
         let times = self.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { owner, mode, times }
     }
@@ -220,7 +220,7 @@ impl Target<'_> {
         if !has_owner {
             return self.set_attributes(stat);
         }
-        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat) };
+        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, None) };
         let times = self.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { owner: None, mode, times }
     }
@@ -230,27 +230,33 @@ impl Target<'_> {
     pub fn set_attributes_of_new(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
         let Some(found) = usual.found(self, stat) else { return self.set_attributes(stat) };
         let has_mode = (stat.mode ^ found.st_mode) & PERMISSIONS == 0;
-        let mode = if has_mode { None } else { self.set_known_mode(stat) };
+        let mode = if has_mode { None } else { self.set_known_mode(stat, None) };
         let times = self.set_times(stat.atime, stat.mtime).err();
         AttributeFailures { owner: None, mode, times }
     }
 
-    /// Sets the mode of a record once it is known whether its owner could be set.
-    fn set_known_mode(&self, stat: &Stat) -> Option<Errno> {
-        self.set_mode(stat.mode & !self.misplaced_bits(stat)).err()
+    /// Sets the mode of a record once it is known whether its owner could be set. Set-id bits that
+    /// are left out are an error, unless that of the owner says enough.
+    fn set_known_mode(&self, stat: &Stat, owner: Option<Errno>) -> Option<Errno> {
+        let (bits, why) = match self.misplaced_bits(stat) {
+            Ok(0) => (0, None),
+            Ok(bits) => (bits, Some(Errno::EPERM).filter(|_| owner.is_none())),
+            Err(errno) => (SET_USER | SET_GROUP, Some(errno)),
+        };
+        self.set_mode(stat.mode & !bits).err().or(why)
     }
 
     /// The set-id bits that would stand for the wrong owner.
-    fn misplaced_bits(&self, stat: &Stat) -> u32 {
+    fn misplaced_bits(&self, stat: &Stat) -> Result<u32, Errno> {
         if stat.mode & (SET_USER | SET_GROUP) == 0 {
-            return 0;
+            return Ok(0);
         }
         // That the owner could be set says little: the system takes the last number for "leave it
         // as it is", and there are file systems that take any and keep their own.
-        let Ok(now) = self.stat() else { return SET_USER | SET_GROUP };
+        let now = self.stat()?;
         let user = if now.st_uid == stat.uid { 0 } else { SET_USER };
         let group = if now.st_gid == stat.gid { 0 } else { SET_GROUP };
-        user | group
+        Ok((user | group) & stat.mode)
     }
 
     /// Sets one extended attribute.
