@@ -54,6 +54,10 @@ impl Identity {
     pub(crate) const fn of(stat: &FileStat) -> Self {
         Self(stat.st_dev, stat.st_ino)
     }
+
+    pub(crate) const fn device(self) -> u64 {
+        self.0
+    }
 }
 
 /// A file that was just made: which one it is, and when it was made by the clock of its storage.
@@ -64,10 +68,8 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// Only its status tells: nobody has written to it yet.
     fn of(stat: &FileStat) -> Self {
-        let made = (stat.st_mtime, stat.st_mtime_nsec).min((stat.st_ctime, stat.st_ctime_nsec));
-        Self { identity: Identity::of(stat), made }
+        Self { identity: Identity::of(stat), made: (stat.st_ctime, stat.st_ctime_nsec) }
     }
 }
 

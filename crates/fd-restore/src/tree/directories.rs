@@ -295,7 +295,7 @@ impl Directories {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
             self.note_modification();
-            let rule = self.rule;
+            let rule = self.rule.clone();
             let dir = self.last()?;
             let guarded = dir.is_guarded(&rule);
             let directory = dir.handle();
@@ -337,10 +337,10 @@ impl Directories {
         for component in components(path.as_bytes(), start).take_while(|component| component.end <= end) {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
-            let rule = self.rule;
+            let rule = self.rule.clone();
             let dir = self.last()?;
             let first_link = dir.first_link;
-            let (reached, floor) = step(rule, path, end, dir.handle(), dir.floor, name)
+            let (reached, floor) = step(&rule, path, end, dir.handle(), dir.floor, name)
                 .map_err(|error| OpenError::new(error, end, first_link))?;
             self.push(path, end, reached, false, floor);
         }
@@ -464,7 +464,7 @@ impl Directories {
 
     /// To be called with a file that was made and asked.
     pub(crate) fn note_file(&mut self, path: &OutputPath, file: NewFile) {
-        self.rule.learn_of(file.made);
+        self.rule.learn_of(file.identity.device(), file.made);
         self.note_object(path, file.identity);
     }
 
@@ -558,7 +558,7 @@ impl Directories {
 
     /// Whether only this process can change which objects the names in the current directory mean.
     pub(crate) fn is_guarded(&mut self) -> bool {
-        let rule = self.rule;
+        let rule = self.rule.clone();
         self.held.last_mut().is_some_and(|dir| dir.is_guarded(&rule))
     }
 
@@ -614,7 +614,7 @@ impl Directories {
         for component in components(path.as_bytes(), start) {
             let end = component.end;
             let name = path.as_bytes().get(component).unwrap_or_default();
-            let stepped = step(self.rule, path, end, handle.as_fd(), floor, name);
+            let stepped = step(&self.rule, path, end, handle.as_fd(), floor, name);
             let (reached, below) = stepped.map_err(|error| OpenError::new(error, end, None))?;
             (handle, floor) = (reached.handle, below);
         }
@@ -632,7 +632,7 @@ fn birth(held: &File) -> Option<(i64, i64)> {
 /// Goes to the directory of the first `end` bytes of `path`, called `name` in its parent `from`,
 /// whose floor is known.
 fn step(
-    rule: LinkRule,
+    rule: &LinkRule,
     path: &OutputPath,
     end: usize,
     from: BorrowedFd<'_>,

@@ -13,6 +13,7 @@
 //!    That directory itself may be behind a link. A link that an earlier job restored gets no more
 //!    trust than one of another user.
 
+use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use fd_records::Stat;
@@ -71,50 +72,56 @@ pub(crate) struct Reached {
 }
 
 /// The user of this process and the start of the job: what decides about links.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LinkRule {
     user: u32,
-    /// A link whose inode changed at this time or later is not followed: seconds and nanoseconds
-    /// since 1970.
-    since: (i64, i64),
-    /// When the job began. What it makes is newer, whatever was learned of other objects.
+    /// When the job began, in seconds and nanoseconds since 1970. A link whose inode changed then
+    /// or later is not followed.
     began: (i64, i64),
+    /// The same by the clock of storage that is behind: what the job has made first, by device.
+    behind: BTreeMap<u64, (i64, i64)>,
 }
 
 impl LinkRule {
     /// The rule of a job that begins now.
     pub(crate) fn new() -> Self {
-        let began = now();
-        Self { user: geteuid().as_raw(), since: began, began }
+        Self { user: geteuid().as_raw(), began: now(), behind: BTreeMap::new() }
     }
 
     #[cfg(test)]
     pub(super) fn be_ahead_of_storage(&mut self, seconds: i64) {
-        self.since.0 += seconds;
         self.began.0 += seconds;
+    }
+
+    /// When the job began by the clock of this device.
+    fn since(&self, device: u64) -> (i64, i64) {
+        self.behind.get(&device).copied().unwrap_or(self.began)
     }
 
     /// Whether an object with this status and, where the file system records it, this time of birth
     /// existed before the job. The status of a special file changes when a process writes to it.
     pub(super) fn precedes(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
-        (stat.st_ctime, stat.st_ctime_nsec) < self.since || born.is_some_and(|born| born < self.since)
+        let since = self.since(stat.st_dev);
+        (stat.st_ctime, stat.st_ctime_nsec) < since || born.is_some_and(|born| born < since)
     }
 
     /// Whether an object was made since the job began. Where its time of birth is recorded, that
     /// alone decides: some file systems show a time that was set as that of the last change.
     pub(super) fn is_of_its_time(&self, stat: &FileStat, born: Option<(i64, i64)>) -> bool {
-        born.unwrap_or((stat.st_ctime, stat.st_ctime_nsec)) >= self.since
+        born.unwrap_or((stat.st_ctime, stat.st_ctime_nsec)) >= self.since(stat.st_dev)
     }
 
     /// Takes the status of an object that the job has made into account. On a server whose clock is
     /// behind it looks older than the job, and so would those that are made later.
     pub(super) fn learn(&mut self, made: &FileStat) {
-        self.learn_of((made.st_ctime, made.st_ctime_nsec));
+        self.learn_of(made.st_dev, (made.st_ctime, made.st_ctime_nsec));
     }
 
-    /// The same of when the job has made it, in seconds and nanoseconds.
-    pub(super) fn learn_of(&mut self, made: (i64, i64)) {
-        self.since = self.since.min(made);
+    /// The same of when the job has made it there, in seconds and nanoseconds.
+    pub(super) fn learn_of(&mut self, device: u64, made: (i64, i64)) {
+        if made < self.since(device) {
+            self.behind.insert(device, made);
+        }
     }
 
     /// Goes from `directory` to the directory called `name`.
@@ -139,7 +146,7 @@ impl LinkRule {
         if stat.st_mode & Stat::MODE_TYPE != Stat::MODE_SYMLINK {
             return Err(StepError::NotDirectory);
         }
-        if (stat.st_ctime, stat.st_ctime_nsec) >= self.since {
+        if (stat.st_ctime, stat.st_ctime_nsec) >= self.since(stat.st_dev) {
             return Err(StepError::Refused(newness(stat.st_ctime, now().0)));
         }
         *links = links.checked_sub(1).ok_or(StepError::Dangling)?;
@@ -277,12 +284,24 @@ mod tests {
     fn an_old_object_makes_no_old_directory_a_new_one() {
         let folder = tempfile::tempdir().unwrap();
         let mut rule = LinkRule::new();
-        let hour = TimeSpec::new(rule.since.0 - 3600, 0);
+        let hour = TimeSpec::new(rule.began.0 - 3600, 0);
         utimensat(AT_FDCWD, folder.path(), &hour, &hour, UtimensatFlags::FollowSymlink).unwrap();
         let old = lstat(folder.path()).unwrap();
         let mut older = old;
-        older.st_ctime = rule.since.0 - 7200;
+        older.st_ctime = rule.began.0 - 7200;
         rule.learn(&older);
         assert!(!rule.is_fresh(&old));
+    }
+
+    #[test]
+    fn storage_whose_clock_is_behind_says_nothing_about_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rule = LinkRule::new();
+        let mut made = lstat(folder.path()).unwrap();
+        made.st_ctime = rule.began.0 - 7200;
+        rule.learn(&made);
+        assert!(rule.is_of_its_time(&made, None) && !rule.precedes(&made, None));
+        made.st_dev += 1;
+        assert!(!rule.is_of_its_time(&made, None) && rule.precedes(&made, None));
     }
 }
