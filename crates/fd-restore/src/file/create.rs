@@ -291,15 +291,16 @@ impl Creator<'_, '_> {
     fn new_file(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
         // A long one may be read back for its digest.
         let is_long = may_be_read_back(item.stat.size);
-        let mut outcome = ready.and_then(|()| self.open_new(place.name, is_long));
+        let open_new = |creator: &mut Self| creator.open_new(place.name, is_long, item.is_of_plugin);
+        let mut outcome = ready.and_then(|()| open_new(self));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
             self.make_room(item, place)?;
-            outcome = self.open_new(place.name, is_long);
+            outcome = open_new(self);
         } else if ready.is_ok() && outcome.as_ref().err() == Some(&Errno::ENOENT) {
             // Another process removed the directory while it was held.
             self.directories.leave_all();
             let again = self.prepare_parent(item, &place.parent)?;
-            outcome = again.and_then(|()| self.open_new(place.name, is_long));
+            outcome = again.and_then(|()| open_new(self));
         }
         match outcome {
             Ok(file) => Ok(Created::Data(Taker::File(file))),
@@ -307,9 +308,10 @@ impl Creator<'_, '_> {
         }
     }
 
-    /// Creates a file that does not exist, for writing and, if permitted, for reading.
-    fn open_new(&mut self, name: &[u8], to_be_read: bool) -> Result<OutputFile, Errno> {
-        let is_asked = self.directories.asks_of_file();
+    /// Creates a file that does not exist, for writing and, if permitted, for reading. Patches may
+    /// follow those of plugins.
+    fn open_new(&mut self, name: &[u8], to_be_read: bool, is_of_plugin: bool) -> Result<OutputFile, Errno> {
+        let is_asked = is_of_plugin || self.directories.asks_of_file();
         OutputFile::make(self.directories.for_change()?, name, to_be_read, is_asked)
     }
 
