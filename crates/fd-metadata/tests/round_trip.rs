@@ -320,7 +320,7 @@ fn with_own_etc(users: &[u8], groups: &[u8], work: impl FnOnce() + Send) {
         unshare(CloneFlags::CLONE_NEWNS)?;
         mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
         // A daemon that keeps names would be asked first.
-        if std::path::Path::new("/var/run/nscd").exists() {
+        if Path::new("/var/run/nscd").exists() {
             mount(none, "/var/run/nscd", Some("tmpfs"), MsFlags::empty(), none)?;
         }
         mount(none, "/etc", Some("tmpfs"), MsFlags::empty(), none)

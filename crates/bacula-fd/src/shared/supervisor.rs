@@ -204,7 +204,7 @@ impl Supervisor {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
         self.log_on_host(kind, line.clone());
         let is_taken = self.local_destinations(kind.number()).next().is_some();
-        if self.keep(kind, text, is_taken) && is_taken {
+        if self.keep(kind, text, is_taken) {
             self.deliver_locally(kind.number(), clock::seconds(), &line, None);
         }
     }

@@ -4,8 +4,8 @@
 
 /// Names by number.
 pub trait Names {
-    /// The name of this user; `None` if it has none, or that can't be
-    /// found out: then the number is written.
+    /// The name of this user; `None` if it has none, or that can't be found out: then the number is
+    /// written.
     fn user_name(&mut self, uid: u32) -> Option<&[u8]>;
     /// The name of this group.
     fn group_name(&mut self, gid: u32) -> Option<&[u8]>;
