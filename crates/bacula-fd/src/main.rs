@@ -11,6 +11,8 @@
 //! - [`delivery`]: messages to files, mail, the operator and the system's log
 //! - [`security`]: certificates, keys, access rules, bounded places for callers
 
+#[cfg(test)]
+mod alone;
 mod clock;
 mod connection;
 mod daemon;

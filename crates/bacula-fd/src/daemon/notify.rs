@@ -99,26 +99,23 @@ fn unreachable(error: &io::Error) {
 #[cfg(test)]
 mod tests {
     use std::fs::remove_file;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
     use std::process::Command;
 
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
     use super::*;
+    use crate::alone::alone;
 
-    /// The environment and limits belong to the process, so there is one for each test. Its manager
-    /// has a watchdog of twenty seconds.
-    fn alone(test: &str, case: impl FnOnce(&Path)) {
-        const PLACE: &str = "PLACE_OF_A_MANAGER";
-        if let Some(place) = std::env::var_os(PLACE) {
-            return case(&PathBuf::from(place));
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("notify");
-        let mut alone = Command::new(std::env::current_exe().unwrap());
-        alone.args(["--exact", &format!("daemon::notify::tests::{test}")]);
-        alone.env("NOTIFY_SOCKET", &place).env("WATCHDOG_USEC", "20000000").env_remove("WATCHDOG_PID");
-        assert!(alone.env(PLACE, &place).status().unwrap().success() && place.exists(), "a test of this name");
+    /// Alone, with the place of a manager whose watchdog has twenty seconds.
+    fn with_manager(test: &str, case: impl FnOnce(&Path)) {
+        let prepare = |alone: &mut Command, folder: &Path| {
+            alone
+                .env("NOTIFY_SOCKET", folder.join("notify"))
+                .env("WATCHDOG_USEC", "20000000")
+                .env_remove("WATCHDOG_PID");
+        };
+        alone(&format!("daemon::notify::tests::{test}"), prepare, |folder| case(&folder.join("notify")));
     }
 
     /// A manager that listens there, and hears what it is told in less than half of its interval.
@@ -136,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_was_stuck_for_one_look_only_delays_the_keep_alive() {
-        alone("what_was_stuck_for_one_look_only_delays_the_keep_alive", |place| {
+        with_manager("what_was_stuck_for_one_look_only_delays_the_keep_alive", |place| {
             let (manager, mut looks) = (listen(place), 0);
             let stuck = move || {
                 looks += 1;
@@ -149,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_manager_that_starts_again_is_told_without_a_descriptor() {
-        alone("a_manager_that_starts_again_is_told_without_a_descriptor", |place| {
+        with_manager("a_manager_that_starts_again_is_told_without_a_descriptor", |place| {
             let daemon = Manager::find().unwrap();
             drop(listen(place));
             remove_file(place).unwrap();

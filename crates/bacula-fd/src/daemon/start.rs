@@ -425,25 +425,17 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
 #[cfg(test)]
 mod tests {
     use std::fs::{read_to_string, write};
-    use std::process::Command;
     use std::sync::mpsc::channel;
 
     use super::*;
+    use crate::alone::alone;
     use crate::shared::supervisor::Supervisor;
 
     /// The writer belongs to the process, so there is one for this.
     #[test]
     fn the_last_mail_waits_for_a_writer_that_is_busy() {
         const NAME: &str = "daemon::start::tests::the_last_mail_waits_for_a_writer_that_is_busy";
-        const FOLDER: &str = "FOLDER_OF_THE_LAST_MAIL";
-        if let Some(folder) = std::env::var_os(FOLDER) {
-            last_mail(Path::new(&folder));
-        } else {
-            let folder = tempfile::tempdir().unwrap();
-            let mut alone = Command::new(std::env::current_exe().unwrap());
-            let ended = alone.args(["--exact", NAME]).env(FOLDER, folder.path()).status().unwrap();
-            assert!(ended.success() && folder.path().join("mail").exists(), "a test of this name");
-        }
+        alone(NAME, |_, _| {}, last_mail);
     }
 
     fn last_mail(folder: &Path) {

@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::*;
+use crate::alone::alone;
 use crate::shared::snapshot_journal::{Snapshot, SnapshotJournal};
 
 const COMMAND: &[u8] = b"bpipe:/x:cat /etc/x:psql shop";
@@ -96,16 +97,7 @@ fn a_file_that_others_can_write_or_that_is_damaged_is_not_used() {
 fn for_want_of_a_descriptor_no_file_is_replaced_and_nothing_forgotten() {
     const NAME: &str =
         "shared::known_commands::tests::for_want_of_a_descriptor_no_file_is_replaced_and_nothing_forgotten";
-    const FOLDER: &str = "FOLDER_WITHOUT_DESCRIPTORS";
-    if let Some(folder) = std::env::var_os(FOLDER) {
-        without_descriptors(Path::new(&folder));
-    } else {
-        let folder = folder("descriptors");
-        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let ended = alone.args(["--exact", NAME]).env(FOLDER, &folder).status().unwrap();
-        assert!(ended.success() && folder.join("own").exists(), "a test of this name");
-        fs::remove_dir_all(&folder).unwrap();
-    }
+    alone(NAME, |_, _| {}, without_descriptors);
 }
 
 fn without_descriptors(folder: &Path) {
