@@ -162,6 +162,7 @@ impl Cell {
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
         }
+        add(Kind::Single, 1, &[Variant::SlowReads(5)], &[Full]);
         let bucket = |mounted, in_flight| Variant::Bucket(mounted, in_flight, BUCKET_AWAY);
         let [tuned, plain] = Mounted::ALL.map(|mounted| bucket(mounted, 64));
         add(Kind::Small, 1, &[tuned], &[Full]);

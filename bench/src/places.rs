@@ -66,14 +66,16 @@ impl Places {
         let itself = tree.path.clone();
         let all = restored.all().to_owned();
         match variant {
-            Variant::Slow(delay) => {
+            Variant::Slow(delay) | Variant::SlowReads(delay) => {
                 // Both are in the target folder, and built together.
                 let program = own()?.with_file_name("slowfs");
                 let delay = format!("--delay-ms={delay}");
+                let remembered = if matches!(variant, Variant::SlowReads(_)) { 60 } else { 0 };
+                let remembered = format!("--cache-seconds={remembered}");
                 let mut mounts = Vec::new();
                 let mut slow = |source: &Path, name: &str| -> Result<PathBuf> {
                     let place = beside(name)?;
-                    let storage = SlowStorage::mount(&program, &[&delay], source, &place)?;
+                    let storage = SlowStorage::mount(&program, &[&delay, &remembered], source, &place)?;
                     mounts.push(Mounted::Slow { _storage: storage });
                     Ok(place)
                 };

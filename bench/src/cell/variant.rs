@@ -46,6 +46,8 @@ pub enum Variant {
     OnImage(Image),
     /// Through slowfs, with so many milliseconds before each operation; nothing has changed.
     Slow(u16),
+    /// The same, but names and attributes are remembered, as by most file systems over a network.
+    SlowReads(u16),
     /// The tree is mounted read-only.
     ReadOnly,
     /// The tree is encrypted by the file system, which has the key.
@@ -307,6 +309,7 @@ impl fmt::Display for Variant {
             Self::Workers(codec, count) => return write!(out, "{}-workers{count}", codec.word()),
             Self::Bare(part) => return write!(out, "bare{}", part.word()),
             Self::Slow(delay) => return write!(out, "slow{delay}"),
+            Self::SlowReads(delay) => return write!(out, "slow-reads{delay}"),
             Self::Far(round_trip, rate) => return write!(out, "far{round_trip}ms{rate}mbit"),
             Self::Without(mechanism) => mechanism.word(),
             Self::InRoot(line) => line.word(),
@@ -387,6 +390,7 @@ impl Variant {
                 | Self::ColdUnchanged
                 | Self::OnImage(_)
                 | Self::Slow(_)
+                | Self::SlowReads(_)
                 | Self::Bucket(..)
         )
     }

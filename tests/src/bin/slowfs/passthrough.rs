@@ -191,7 +191,7 @@ impl Filesystem for SlowFs {
         let lacks = |flags| io::Error::other(format!("the kernel has no {flags:?}"));
         config.add_capabilities(wanted).map_err(lacks)?;
         if !self.source.cached.is_zero() {
-            config.add_capabilities(InitFlags::FUSE_DO_READDIRPLUS).map_err(lacks)?;
+            config.add_capabilities(InitFlags::FUSE_DO_READDIRPLUS | InitFlags::FUSE_ASYNC_READ).map_err(lacks)?;
         }
         let few = |_| io::Error::other("the kernel refuses so many requests");
         config.set_max_background(BACKGROUND).map_err(few)?;
