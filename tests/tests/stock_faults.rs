@@ -230,3 +230,51 @@ fn an_excluded_file_is_no_list_of_names() -> Result<()> {
     }
     Ok(())
 }
+
+/// A slash ends an item for both daemons. What an item leads to over a link is excluded by ours
+/// only, and nothing that begins so.
+#[test]
+fn excluded_directories_end_at_their_slash_and_count_where_they_lead_to() -> Result<()> {
+    let Some(options) = both("excluded-slash", |options| {
+        let tree = options.folder.make("source/tree").unwrap();
+        for name in ["a/in/f", "ab/f", "real/f", "real-2/f"] {
+            let path = tree.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, name).unwrap();
+        }
+        fs::write(tree.join("a.tar"), "x").unwrap();
+        std::os::unix::fs::symlink(tree.join("real"), tree.join("link")).unwrap();
+        for client in &mut options.clients {
+            let items = ["a/", "link"].map(|item| format!("\"{}/{item}\"", tree.display()));
+            client.fd_director = vec![format!("Excluded Backup Directories = {}", items.join(", "))];
+        }
+        let in_a = tree.join("a");
+        options.file_sets.push(FileSet::new("tree", &["Signature = MD5"], &[&tree]));
+        options.file_sets.push(FileSet::new("name", &["Signature = MD5"], &[&in_a]));
+    })?
+    else {
+        return skip::test(bed::ONLY_OURS);
+    };
+    let bed = Bed::start(options)?;
+    let saved = |client: &str, file_set: &str| -> Result<Vec<String>> {
+        let job = bed.backup(client, &format!("fileset={file_set}"))?.must_be_good()?;
+        let files = bed.catalog().files(job.row.id)?;
+        let mut names: Vec<String> = files
+            .iter()
+            .map(|file| {
+                String::from_utf8_lossy(&file.path).split_once("/tree/").map_or("", |(_, name)| name).to_owned()
+            })
+            .collect();
+        names.sort();
+        Ok(names)
+    };
+    let ours = ["", "a.tar", "a/", "ab/", "ab/f", "real-2/", "real-2/f"];
+    let mut stock = [&ours[..], &["real/", "real/f"]].concat();
+    stock.sort_unstable();
+    assert_eq!(saved("reference", "tree")?, stock);
+    assert_eq!(saved("test", "tree")?, ours);
+    for client in ["reference", "test"] {
+        assert_eq!(saved(client, "name")?, ["a/"], "{client}");
+    }
+    Ok(())
+}

@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::held::{Held, errno};
-use crate::names::without_slashes;
+use crate::names::{with_slash, without_slashes};
 
 /// The path without links, `.` and `..`, as the kernel resolves it. Components that don't exist
 /// stay as they are written.
@@ -44,8 +44,8 @@ fn real_entry(path: &[u8]) -> Vec<u8> {
 }
 
 /// Which directories the Director of a job may read. Allowed directories are compared by components
-/// and without links, so that `/data` does not include `/database`. Excluded ones are byte
-/// prefixes, as in the stock daemon: they only take away.
+/// and without links, so that `/data` does not include `/database`. Excluded ones are byte prefixes
+/// as they are written, as in the stock daemon; what they lead to is excluded by components.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct DirectoryLimits {
     allowed: Vec<Vec<u8>>,
@@ -60,6 +60,8 @@ struct RealLimits {
     allowed: Vec<Vec<u8>>,
     /// Prefixes of paths that are never read.
     excluded: Vec<Vec<u8>>,
+    /// What such a path leads to, where that is another one.
+    excluded_whole: Vec<Vec<u8>>,
 }
 
 /// Why [`DirectoryLimits`] rejects a path.
@@ -84,12 +86,22 @@ impl DirectoryLimits {
 
     fn real(&self) -> &RealLimits {
         self.real.get_or_init(|| {
-            let mut excluded = self.excluded.clone();
-            excluded
-                .extend(self.excluded.iter().map(|path| real_path(path)).filter(|real| !self.excluded.contains(real)));
+            let (mut excluded, mut excluded_whole) = (self.excluded.clone(), Vec::new());
+            for item in &self.excluded {
+                let real = real_path(item);
+                if item.ends_with(b"/") {
+                    // What is in the directory, and not the directory.
+                    excluded.push(with_slash(&real));
+                } else if fs::symlink_metadata(OsStr::from_bytes(&real)).is_err() {
+                    // The beginning of names.
+                    excluded.push(real);
+                } else if real != *item {
+                    excluded_whole.push(real);
+                }
+            }
             // A link stands for its target, and for itself.
             let allowed = self.allowed.iter().flat_map(|path| [real_path(path), real_entry(path)]);
-            RealLimits { allowed: allowed.collect(), excluded }
+            RealLimits { allowed: allowed.collect(), excluded, excluded_whole }
         })
     }
 
@@ -154,6 +166,7 @@ impl DirectoryLimits {
 impl RealLimits {
     fn excludes(&self, path: &[u8]) -> bool {
         self.excluded.iter().any(|prefix| path.starts_with(prefix))
+            || self.excluded_whole.iter().any(|excluded| lies_in(path, excluded))
     }
 }
 

@@ -39,6 +39,40 @@ fn excluded_wins_over_allowed_and_is_a_prefix() {
 }
 
 #[test]
+fn a_slash_ends_an_excluded_directory() {
+    for excluded in [limits(&[], &["/t/a/"]), limits(&[], &["/t/o/..//a/"])] {
+        for there in ["/t/a", "/t/ab", "/t/a.tar", "/t"] {
+            assert_eq!(check(&excluded, there), Ok(()), "{there}");
+        }
+        for inside in ["/t/a/f", "/t/o/../a/f", "/t//a/f"] {
+            assert_eq!(check(&excluded, inside), Err(OutOfLimits::Excluded), "{inside}");
+        }
+    }
+}
+
+#[test]
+fn what_an_excluded_link_leads_to_is_excluded_as_a_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    for name in ["run", "runner", "a"] {
+        fs::create_dir(root.join(name)).unwrap();
+    }
+    symlink(root.join("run"), root.join("var-run")).unwrap();
+    let at = |path: &str| format!("{}/{path}", root.display());
+    let excluded = limits(&[], &[&at("var-run")]);
+    for inside in ["run", "run/f", "var-run", "var-run/f", "var-run-2", "a/../run/f"] {
+        assert_eq!(check(&excluded, &at(inside)), Err(OutOfLimits::Excluded), "{inside}");
+    }
+    assert_eq!(check(&excluded, &at("runner")), Ok(()));
+    let inside_only = limits(&[], &[&at("var-run/")]);
+    assert_eq!(check(&inside_only, &at("run/f")), Err(OutOfLimits::Excluded));
+    assert_eq!((check(&inside_only, &at("run")), check(&inside_only, &at("runner"))), (Ok(()), Ok(())));
+    // The beginning of names that are there stays one.
+    let beginning = limits(&[], &[&at("a/../ru")]);
+    assert_eq!(check(&beginning, &at("runner")), Err(OutOfLimits::Excluded));
+}
+
+#[test]
 fn limits_apply_to_the_real_path_of_a_name() {
     let folder = tempfile::tempdir().unwrap();
     let root = fs::canonicalize(folder.path()).unwrap();
