@@ -96,9 +96,9 @@ impl<'w> Walker<'w> {
             self.judge.last_options.set(None);
             self.report.strip_path = include.top_level().strip_path;
             for name in include.names() {
-                self.top_level(include, name)?;
+                self.top_level(include, name, false)?;
                 for mounted in self.judge.settings.snapshots.sub_mounts(number, name) {
-                    self.top_level(include, mounted)?;
+                    self.top_level(include, mounted, true)?;
                 }
             }
             if self.sparing.looks_again {
@@ -119,8 +119,8 @@ impl<'w> Walker<'w> {
         self.report.give(WalkEvent::Plugin(FoundCommand { command, include: number, options, is_added }))
     }
 
-    /// A name of the FileSet and everything below it.
-    fn top_level(&mut self, include: &'w Include, name: &[u8]) -> Result<(), WalkEnd> {
+    /// A name of the FileSet, or a file system below one, and everything below it.
+    fn top_level(&mut self, include: &'w Include, name: &[u8], is_sub_mount: bool) -> Result<(), WalkEnd> {
         let mut path = name.to_vec();
         let read_at = self.judge.settings.snapshots.reader(name);
         let limits = &self.judge.settings.limits;
@@ -145,6 +145,7 @@ impl<'w> Walker<'w> {
         let Some(level) = self.entry(&place)? else {
             let is_counted = self.report.summary.entries > counted;
             return if is_counted { self.stop_beyond_limit() } else { Ok(()) };
+            is_sub_mount,
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
@@ -185,6 +186,7 @@ impl<'w> Walker<'w> {
                 path.push(b'/');
                 levels.push(below);
                 self.free_descriptor(&mut levels, include, &read_at)?;
+                is_sub_mount,
             }
         }
         Ok(())

@@ -350,7 +350,7 @@ impl<'w> Walker<'w> {
     /// system below a name, which is walked like one in a job with snapshots, the Options were
     /// asked that decide about it.
     fn file_system_is_allowed(&mut self, place: &Place<'w, '_>) -> Result<bool, WalkEnd> {
-        if !place.include.names().iter().any(|name| name == place.top) {
+        if place.is_sub_mount {
             return Ok(true);
         }
         let options = place.include.top_level();

@@ -30,6 +30,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) include: &'w Include,
     /// The name of the FileSet that it is, or is below.
     pub(super) top: &'p [u8],
+    /// Whether that is a file system below a name, which is walked like one.
+    pub(super) is_sub_mount: bool,
     pub(super) path: &'p [u8],
     /// Start of the last component of the path.
     pub(super) name_at: usize,

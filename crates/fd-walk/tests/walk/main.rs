@@ -118,6 +118,23 @@ fn names_are_neither_globbed_nor_sorted_nor_made_unique() {
     );
 }
 
+/// What is compared with all names takes minutes; the walk takes seconds.
+#[test]
+fn a_hundred_thousand_names_are_walked_in_the_time_of_the_walk() {
+    let tree = Tree::new(&["f"]);
+    // One file by many names of one length.
+    let slashes = |number: u32| (0..17).map(|bit| if number >> bit & 1 == 1 { "//" } else { "/." }).collect::<String>();
+    let names: Vec<String> = (0..100_000).map(|number| format!("F /t/.{}/f", slashes(number))).collect();
+    let lines = ["I", "O f", "X none", "N"].into_iter().chain(names.iter().map(String::as_str));
+    let fileset = tree.fileset(&lines.collect::<Vec<_>>());
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _told = tell.send(walk(&fileset, &WalkSettings::default(), &Host::default(), &mut |_| Flow::Continue));
+    });
+    let summary = told.recv_timeout(std::time::Duration::from_secs(60)).expect("its end");
+    assert_eq!((summary.entries, summary.end), (0, WalkEnd::Complete));
+}
+
 #[test]
 fn a_stopped_walk_passes_no_further_events() {
     let tree = Tree::new(&["a", "b", "c"]);
