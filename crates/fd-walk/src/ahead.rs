@@ -181,7 +181,9 @@ impl Ahead {
                 Reply::Wait | Reply::Yourself => None,
             },
         };
-        let Some(answer) = reply else { return Ok(None) };
+        // What was not there then may be there now.
+        let is_lasting = |answer: &Answer| !matches!(answer.found, Err(Errno::NOENT));
+        let Some(answer) = reply.filter(is_lasting) else { return Ok(None) };
         self.link = answer.link;
         Ok(Some(answer.found))
     }
@@ -235,13 +237,11 @@ impl Ahead {
         }
     }
 
-    /// Whether the directory that the walk is at in a lent directory holds the file that makes the
-    /// walk leave it out; `None` if the walk has to look.
-    pub(crate) fn is_marked(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<Option<bool>, WalkEnd> {
-        match self.ask(folder, walk, |agenda| agenda.is_marked(folder))? {
-            Reply::Ready(is_marked) => Ok(Some(is_marked)),
-            Reply::Wait | Reply::Yourself => Ok(None),
-        }
+    /// Whether the directory that the walk is at in a lent directory was found not to hold the file
+    /// that makes the walk leave it out; `false` if the walk has to look.
+    pub(crate) fn is_unmarked(&mut self, folder: FolderId, walk: &dyn Attend) -> Result<bool, WalkEnd> {
+        let reply = self.ask(folder, walk, |agenda| agenda.is_unmarked(folder))?;
+        Ok(matches!(reply, Reply::Ready(())))
     }
 
     /// Gives a directory back with its names that were not used, and what follows them.

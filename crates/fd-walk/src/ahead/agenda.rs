@@ -13,6 +13,7 @@ use super::calls::Name;
 use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
 use crate::directory::{Leaf, Loan, Rest, first_name};
 use crate::scan::Known;
+use fd_os::sync::Instant;
 
 /// In one directory, so many lookups are ahead of the walk.
 const MOST_BEGUN: usize = 1024;
@@ -23,6 +24,11 @@ const MOST_HANDED: usize = 64;
 pub(crate) const MOST_NAMES: usize = 16_384;
 /// So many directories are open ahead of the walk.
 pub(crate) const MOST_OPEN: usize = 64;
+/// Why a directory could not be opened ahead, and perhaps can be when its turn has come: another
+/// object was there, or none; or something was wanting that the walk may have.
+const OF_A_MOMENT: [Errno; 7] =
+    [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::STALE, Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+
 /// What a thread is to do.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -271,9 +277,8 @@ impl Agenda {
         let name = Arc::clone(&entry.name);
         match std::mem::replace(&mut entry.below, Below::Begun) {
             Below::Open(child) => {
-                let opened = self.folders.get(&child);
-                let opened = opened.filter(|opened| opened.identity == identity && opened.opened.elapsed() < FRESH);
-                if let Some(opened) = opened {
+                let opened = self.folders.get(&child).filter(|opened| opened.identity == identity);
+                if let Some(opened) = opened.filter(|opened| opened.is_fresh()) {
                     let descriptor = Arc::clone(&opened.descriptor);
                     self.openings.open = self.openings.open.saturating_sub(1);
                     self.set_below(id, Below::Nothing);
@@ -281,17 +286,13 @@ impl Agenda {
                 }
                 self.drop_below(&Below::Open(child), &order);
             }
-            // Not for want of something that it may have itself.
-            Below::Failed(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
+            Below::Failed(errno, time) => {
                 self.set_below(id, Below::Nothing);
-                return Reply::Yourself;
-            }
-            Below::Failed(errno) => {
-                self.set_below(id, Below::Nothing);
-                return Reply::Ready(Err(errno));
+                let is_lasting = time.elapsed() < FRESH && !OF_A_MOMENT.contains(&errno);
+                return if is_lasting { Reply::Ready(Err(errno)) } else { Reply::Yourself };
             }
             Below::Begun => return Reply::Wait,
-            wanted @ (Below::Nothing | Below::Wanted | Below::Marked) => self.drop_below(&wanted, &order),
+            wanted @ (Below::Nothing | Below::Wanted) => self.drop_below(&wanted, &order),
         }
         self.openings.open += 1;
         let opening = Opening { number, name, identity, unless: None };
@@ -299,14 +300,14 @@ impl Agenda {
         Reply::Wait
     }
 
-    /// Whether the directory that the walk is at holds the file that makes the walk leave it out.
-    pub(crate) fn is_marked(&mut self, id: FolderId) -> Reply<bool> {
+    /// Whether the directory that the walk is at was opened ahead, which is not done if it holds
+    /// the file that makes the walk leave it out.
+    pub(crate) fn is_unmarked(&mut self, id: FolderId) -> Reply<()> {
         let current = self.folders.get(&id).and_then(|folder| folder.current.as_ref());
         match current.map(|entry| &entry.below) {
-            Some(Below::Marked) => Reply::Ready(true),
-            Some(Below::Open(_) | Below::Failed(_)) => Reply::Ready(false),
+            Some(Below::Open(child)) if self.folders.get(child).is_some_and(Folder::is_fresh) => Reply::Ready(()),
             Some(Below::Begun) => Reply::Wait,
-            Some(Below::Nothing | Below::Wanted) | None => Reply::Yourself,
+            Some(Below::Open(_) | Below::Nothing | Below::Wanted | Below::Failed(..)) | None => Reply::Yourself,
         }
     }
 
@@ -343,7 +344,7 @@ impl Agenda {
                         leaving.push(child);
                     }
                     Below::Wanted => drop(self.openings.wanted.remove(&below(&folder.order, number))),
-                    Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
+                    Below::Nothing | Below::Begun | Below::Failed(..) => {}
                 }
             }
         }
@@ -358,7 +359,7 @@ impl Agenda {
                 self.leave(*child);
             }
             Below::Wanted => drop(self.openings.wanted.remove(place)),
-            Below::Nothing | Below::Begun | Below::Marked | Below::Failed(_) => {}
+            Below::Nothing | Below::Begun | Below::Failed(..) => {}
         }
     }
 
@@ -516,11 +517,11 @@ impl Agenda {
         };
         match opened {
             Err(errno) => {
-                entry.below = Below::Failed(errno);
+                entry.below = Below::Failed(errno, Instant::now());
                 self.openings.open = self.openings.open.saturating_sub(1);
             }
             Ok(Opened::Marked) => {
-                entry.below = Below::Marked;
+                entry.below = Below::Nothing;
                 self.openings.open = self.openings.open.saturating_sub(1);
             }
             Ok(Opened::Open { descriptor, identity, names, rest }) => {

@@ -69,9 +69,7 @@ pub(crate) enum Below {
     Wanted,
     Begun,
     Open(FolderId),
-    /// It holds the file that makes the walk leave it out.
-    Marked,
-    Failed(Errno),
+    Failed(Errno, Instant),
 }
 
 /// See the module.
@@ -147,6 +145,11 @@ impl Folder {
             self.queue.extend(order.into_iter().map(|(_, number)| number));
             self.entries.extend(stretch.iter().map(Entry::new));
         }
+    }
+
+    /// Whether its names, and that it was opened, are of now.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.opened.elapsed() < FRESH
     }
 
     fn next_number(&self) -> u64 {

@@ -268,8 +268,8 @@ impl<'w> Walker<'w> {
         let Stat { dev, ino, .. } = entry.stat;
         let barrier = barrier(place, dev, &entry.options);
         let opened = if barrier.is_none() { Some(self.open(place, (dev, ino))?) } else { None };
-        // Another directory, or a file system that is mounted on access.
-        if matches!(opened, Some(Err(Errno::STALE))) && !is_last {
+        // Another object, none, or a file system that is mounted on access.
+        if matches!(opened, Some(Err(Errno::STALE | Errno::NOENT | Errno::NOTDIR | Errno::LOOP))) && !is_last {
             return Err(Broken::Again);
         }
         if is_changed {
@@ -295,9 +295,9 @@ impl<'w> Walker<'w> {
 
     fn is_marked(&mut self, place: &Place<'w, '_>, marker: &[u8]) -> Result<bool, WalkEnd> {
         if let Some(folder) = place.lent
-            && let Some(is_marked) = self.ahead.is_marked(folder, &self.judge.lookout(place))?
+            && self.ahead.is_unmarked(folder, &self.judge.lookout(place))?
         {
-            return Ok(is_marked);
+            return Ok(false);
         }
         Ok(self.ahead.directly(|_| place.holds(marker)))
     }

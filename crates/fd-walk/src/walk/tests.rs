@@ -214,10 +214,59 @@ fn a_directory_that_is_replaced_before_it_is_opened_is_looked_at_again() {
         let has = |what: &str| found.iter().any(|event| event.contains(what));
         assert!(!has("d/old"), "{found:?}");
         if replaced_by_link {
-            assert!(!has("d/new") && has("Not a directory"), "{found:?}");
+            assert!(!has("d/new") && has("d Symlink"), "{found:?}");
         } else {
             assert!(has("d/new"), "{found:?}");
         }
+    }
+}
+
+/// What opens ahead meets a moment in which a directory is not there, or holds a marker.
+struct Unlucky(Errno);
+
+impl Calls for Unlucky {
+    fn open(&self, _: BorrowedFd<'_>, _: &[u8], _: (u64, u64)) -> Result<OwnedFd, Errno> {
+        Err(self.0)
+    }
+
+    fn exists(&self, _: &[u8]) -> bool {
+        true
+    }
+}
+
+/// What is looked up ahead is not there in that moment.
+#[derive(Default)]
+struct Early(Mutex<std::collections::HashSet<Vec<u8>>>);
+
+impl Calls for Early {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let is_first = !name.starts_with(b"/") && self.0.lock().insert(name.to_vec());
+        if is_first { Err(Errno::NOENT) } else { Kernel.lstat(at, name) }
+    }
+}
+
+#[test]
+fn what_leaves_a_directory_out_has_to_be_so_when_its_turn_has_come() {
+    let folder = tempfile::tempdir().unwrap();
+    let top = folder.path();
+    for name in ["a", "b", "c"] {
+        let below = top.join(name).join(format!("{name}d"));
+        fs::create_dir_all(&below).unwrap();
+        fs::write(below.join(format!("{name}f")), "x").unwrap();
+    }
+    let (file_set, host) = (format!("F {}", top.display()), Host { is_cancelled: false.into() });
+    let of = |marker: &[&str], depth: u16, calls: Arc<dyn Calls>| {
+        let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(depth).unwrap());
+        let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
+        events_of(&[&["I"], marker, &[&file_set]].concat(), top, &settings, calls, &host).0
+    };
+    for marker in [["Z .nobackup"].as_slice(), &[]] {
+        let expected = of(marker, 1, Arc::new(Kernel));
+        assert_eq!(expected.len(), 10, "{expected:?}");
+        for errno in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::MFILE] {
+            assert_eq!(of(marker, 8, Arc::new(Unlucky(errno))), expected, "{marker:?} {errno}");
+        }
+        assert_eq!(of(marker, 8, Arc::<Early>::default()), expected, "{marker:?}");
     }
 }
 

@@ -148,3 +148,56 @@ fn old_answers_are_asked_for_again() {
     }
     assert!(matches!(agenda.look(top), Reply::Ready(_)));
 }
+
+/// The walk is at the first of three entries; this one is a directory, and is opened ahead.
+fn with_opened(number: u64, outcome: Outcome) -> (Agenda, FolderId) {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(100, 1);
+    let top = agenda.enlist(Loan { rest: Rest::Ended, ..loan("a b c ") }, b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    agenda.deliver(top, Outcome::Looked(vec![(number, directory(number))]), Taken::default());
+    let candidate = agenda.candidate().unwrap();
+    agenda.open_ahead(&candidate, Some(b"/t/marker".to_vec()));
+    let tasks: Vec<Task> = std::iter::from_fn(|| agenda.take()).collect();
+    assert!(tasks.iter().any(|task| matches!(task.work, Work::Open(_))), "{tasks:?}");
+    agenda.deliver(top, outcome, Taken::default());
+    (agenda, top)
+}
+
+#[test]
+fn what_could_not_be_opened_at_a_moment_is_left_to_the_walk() {
+    let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
+    for (errno, time, is_lasting) in [
+        (Errno::NOENT, Instant::now(), false),
+        (Errno::MFILE, Instant::now(), false),
+        (Errno::IO, long_ago, false),
+        (Errno::IO, Instant::now(), true),
+    ] {
+        let (mut agenda, top) = with_opened(1, Outcome::Opened(1, Err(errno)));
+        agenda.set_below(top, Below::Failed(errno, time));
+        assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
+        match agenda.open(top, (1, 1)) {
+            Reply::Ready(Err(told)) => assert!(is_lasting && told == errno, "{errno}"),
+            Reply::Yourself => assert!(!is_lasting, "{errno}"),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(agenda.openings.open, 0);
+    }
+}
+
+#[test]
+fn a_marker_that_was_there_is_looked_for_again() {
+    let (mut agenda, top) = with_opened(1, Outcome::Opened(1, Ok(Opened::Marked)));
+    assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
+    assert_eq!(agenda.openings.open, 0);
+    assert!(matches!(agenda.open(top, (1, 1)), Reply::Wait), "it is opened");
+}
+
+#[test]
+fn what_was_opened_long_ago_says_nothing_of_a_marker() {
+    let (mut agenda, top) = with_opened(1, opened(1, 1, Rest::Ended));
+    assert!(matches!(agenda.is_unmarked(top), Reply::Ready(())));
+    let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
+    agenda.folders.values_mut().for_each(|folder| folder.opened = long_ago);
+    assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
+}
