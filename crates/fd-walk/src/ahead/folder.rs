@@ -167,6 +167,8 @@ impl Folder {
     /// Takes the next entries, as far as they are known and no directories.
     pub(crate) fn hand_out(&mut self, most: usize, is_spared: impl Fn(Leaf) -> bool) -> VecDeque<Handed> {
         let is_ready = |entry: &Entry| match &entry.look {
+            // It was a directory before, and what was opened is to be closed.
+            _ if !matches!(entry.below, Below::Nothing) => false,
             Look::Known(answer) => answer.is_leaf(),
             Look::Waiting => is_spared(entry.leaf),
             Look::Begun | Look::Used => false,

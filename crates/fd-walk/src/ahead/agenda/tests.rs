@@ -201,3 +201,24 @@ fn what_was_opened_long_ago_says_nothing_of_a_marker() {
     agenda.folders.values_mut().for_each(|folder| folder.opened = long_ago);
     assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
 }
+
+#[test]
+fn what_was_opened_ahead_is_closed_if_it_is_no_directory_any_more() {
+    let (mut agenda, top) = with_opened(2, opened(2, 3, Rest::Ended));
+    assert_eq!((agenda.folders.len(), agenda.openings.open), (2, 1));
+    let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
+    let old = |number| (number, Answer { time: long_ago, ..directory(number) });
+    agenda.deliver(top, Outcome::Looked(vec![old(1), old(2)]), Taken::default());
+    assert!(matches!(agenda.look(top), Reply::Wait));
+    let file = Answer {
+        found: Ok((Stat { mode: Stat::MODE_REGULAR, ..Stat::default() }, Nanoseconds::default())),
+        ..directory(2)
+    };
+    agenda.deliver(top, Outcome::Looked(vec![(1, directory(1)), (2, file)]), Taken::default());
+    for _ in ["b", "c"] {
+        assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(..))));
+    }
+    assert_eq!((agenda.folders.len(), agenda.openings.open), (1, 0));
+    agenda.leave(top);
+    assert_eq!((agenda.names, agenda.startable.len()), (0, 0));
+}
