@@ -139,6 +139,15 @@ pub(super) fn strays<'s>(tops: &'s [Top<'_>], table: &'s MountTable) -> impl Ite
     tops.iter().filter_map(stray)
 }
 
+/// Those of these names whose file system could have a snapshot; it is asked for once.
+pub(super) fn without_snapshot(
+    strays: &[(Vec<u8>, Mount)],
+    has_support: impl Fn(&Mount) -> bool,
+) -> impl Iterator<Item = &(Vec<u8>, Mount)> {
+    let mut known = BTreeMap::new();
+    strays.iter().filter(move |(_, mount)| *known.entry(mount.device_number).or_insert_with(|| has_support(mount)))
+}
+
 /// The file systems of the regions, in the stock daemon's order: that of the names, and below each
 /// that of the mounts.
 pub(super) fn devices(regions: &[Region], table: &MountTable) -> Vec<u64> {

@@ -166,10 +166,9 @@ impl<'j> Session<'j> {
 
     /// Names in subvolumes that are not known are read as they are now.
     fn tell_of_strays(&self, strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) {
-        for (name, mount) in strays {
-            if scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_some() {
-                self.outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
-            }
+        let has_support = |mount: &Mount| scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_some();
+        for (name, mount) in choice::without_snapshot(strays, has_support) {
+            self.outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
         }
     }
 

@@ -256,6 +256,19 @@ fn directories_of_snapshots_are_hidden_as_named_and_as_read() {
 }
 
 #[test]
+fn a_file_system_is_asked_for_once_however_many_names_it_has_that_are_not_in_its_snapshot() {
+    let stray = |name: &str, device_number| (name.as_bytes().to_vec(), Mount { device_number, ..Mount::default() });
+    let strays = [stray("/p/1", 2), stray("/q/1", 3), stray("/p/2", 2), stray("/q/2", 3)];
+    let asked = std::cell::RefCell::new(Vec::new());
+    let has_support = |mount: &Mount| {
+        asked.borrow_mut().push(mount.device_number);
+        mount.device_number == 2
+    };
+    let told: Vec<_> = without_snapshot(&strays, has_support).map(|(name, _)| name.as_slice()).collect();
+    assert_eq!((told, asked.take()), (vec![&b"/p/1"[..], b"/p/2"], vec![2, 3]));
+}
+
+#[test]
 fn file_systems_are_asked_for_in_the_order_of_names_and_mounts() {
     let table = table(&["9 / /", "5 /d /", "7 /d/b /", "6 /d/a /", "5 /again /"]);
     let fileset = fileset(&["I", "O f", "N", "F /again", "F /d", "F /x"]);
