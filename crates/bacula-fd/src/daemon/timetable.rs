@@ -4,6 +4,9 @@
 use fd_config::{CalendarHour, Schedule};
 use fd_os::local_time::local_time;
 
+/// A run whose minute was missed begins so many minutes later at most.
+const MOST_LATE: i64 = 60;
+
 /// A schedule and its state so far.
 #[derive(Debug)]
 pub(crate) struct Timetable<'s> {
@@ -29,26 +32,33 @@ impl<'s> Timetable<'s> {
         Self { schedule, open, minute: None }
     }
 
-    /// Whether there should be a connection at `now`, in seconds since 1970. To be asked at least
-    /// once a minute: a run whose minute was missed is dropped.
+    /// Whether there should be a connection at `now`, in seconds since 1970. A run begins in its
+    /// minute, or when this is asked again within an hour: a name that is looked up, or sessions,
+    /// may take longer than its minute. Its time counts from its minute.
     pub(crate) fn is_open(&mut self, now: i64) -> bool {
         let minute = now.div_euclid(60);
         if let Some(schedule) = self.schedule.filter(|schedule| schedule.enabled)
-            && self.minute.replace(minute) != Some(minute)
+            && self.minute != Some(minute)
         {
-            let (hour, minute_of_hour) = calendar(now);
-            for run in &schedule.runs {
-                if run.minute == minute_of_hour && run.is_due(hour) {
-                    let length = run.max_connect_time.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
-                    let until = length.map_or(Open::Always, |length| Open::Until(now.saturating_add(length)));
-                    self.open = self.open.max(until);
-                }
+            let next = self.minute.replace(minute).map_or(minute, |last| last.saturating_add(1));
+            for begun in next.clamp(minute.saturating_sub(MOST_LATE), minute)..=minute {
+                self.begin(schedule, if begun == minute { now } else { begun.saturating_mul(60) });
             }
         }
         match self.open {
             Open::Closed => false,
             Open::Until(end) => now < end,
             Open::Always => true,
+        }
+    }
+
+    /// Begins the runs of the minute of this second.
+    fn begin(&mut self, schedule: &Schedule, second: i64) {
+        let (hour, minute) = calendar(second);
+        for run in schedule.runs.iter().filter(|run| run.minute == minute && run.is_due(hour)) {
+            let length = run.max_connect_time.map(|time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX));
+            let until = length.map_or(Open::Always, |length| Open::Until(second.saturating_add(length)));
+            self.open = self.open.max(until);
         }
     }
 }
@@ -101,75 +111,4 @@ fn days(year: i32, month: u8, day: u8) -> i64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use fd_config::ConnectRun;
-
-    use super::*;
-
-    #[test]
-    fn dates_and_weeks() {
-        assert_eq!((days(1970, 1, 1), days(2000, 3, 1), days(2026, 11, 21)), (0, 11_017, 20_778));
-        let week = |year, month, day| {
-            let date = days(year, month, day);
-            week_of_year(year, date, (date + 4).rem_euclid(7))
-        };
-        assert_eq!((week(2026, 11, 21), week(2026, 1, 1), week(2027, 1, 1)), (47, 1, 53));
-        assert_eq!((week(2024, 12, 30), week(2023, 1, 1), week(2020, 12, 31)), (1, 52, 53));
-    }
-
-    #[test]
-    fn a_month_has_one_last_day() {
-        for year in [2023, 2024, 2100] {
-            for month in 1..=12 {
-                let last: Vec<u8> = (1..=31).filter(|day| is_last_day(year, month, *day)).collect();
-                let length = match month {
-                    2 if year == 2024 => 29,
-                    2 => 28,
-                    4 | 6 | 9 | 11 => 30,
-                    _ => 31,
-                };
-                assert_eq!(last, [length], "{year}-{month}");
-            }
-        }
-    }
-
-    fn schedule(length: Option<u64>) -> Schedule {
-        let run = ConnectRun {
-            max_connect_time: length.map(Duration::from_secs),
-            hours: 0xff_ffff,
-            minute: 30,
-            days: 0x7fff_ffff,
-            last_day: false,
-            months: 0xfff,
-            week_days: 0x7f,
-            weeks_of_month: 0x3f,
-            weeks_of_year: (1 << 54) - 1,
-        };
-        Schedule { name: "s".to_owned(), description: Vec::new(), enabled: true, runs: vec![run] }
-    }
-
-    /// Every zone in use differs from the universal time by a multiple of a quarter of an hour.
-    fn half_past() -> i64 {
-        (0..60).map(|minute| minute * 60).find(|second| calendar(*second).1 == 30).unwrap()
-    }
-
-    #[test]
-    fn it_opens_in_its_minute_and_closes_after_its_time() {
-        let (schedule, start) = (schedule(Some(600)), half_past());
-        let mut timetable = Timetable::new(Some(&schedule));
-        let open: Vec<_> = [-1, 0, 59, 60, 599, 600, 3599, 3600].map(|after| timetable.is_open(start + after)).to_vec();
-        assert_eq!(open, [false, true, true, true, true, false, false, true]);
-    }
-
-    #[test]
-    fn without_an_end_it_stays_open_and_without_a_schedule_it_always_is() {
-        let (mut schedule, start) = (schedule(None), half_past());
-        let mut timetable = Timetable::new(Some(&schedule));
-        assert!(!timetable.is_open(start - 60) && timetable.is_open(start) && timetable.is_open(start + 1_000_000));
-        assert!(Timetable::new(None).is_open(0));
-        schedule.enabled = false;
-        assert!(!Timetable::new(Some(&schedule)).is_open(start));
-    }
-}
+mod tests;
