@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use fd_fileset::strip_path;
+use fd_walk::without_slashes;
 
 /// How many paths of this kind are remembered.
 const MOST_UNKNOWN: usize = 1000;
@@ -16,9 +17,9 @@ pub(super) struct Unknown {
     paths: BTreeMap<Vec<u8>, bool>,
 }
 
-/// A path, or name of the list, with a slash at its end.
+/// A path, or name of the list, with one slash at its end.
 fn with_slash(name: &[u8]) -> Vec<u8> {
-    [name.strip_suffix(b"/").unwrap_or(name), b"/"].concat()
+    [without_slashes(name), b"/"].concat()
 }
 
 /// The deepest directory that holds both, with a slash at its end; empty if none does.
@@ -37,10 +38,12 @@ impl Unknown {
     /// Adds a path. The list may have it, and what lies below it, without its first `stripped`
     /// components.
     pub(super) fn add(&mut self, path: &[u8], stripped: u32) {
-        self.insert(with_slash(path), false);
-        if let Some(path) = strip_path(path, stripped) {
+        let path = with_slash(path);
+        // Of a directory that is too short itself, what lies below it is stripped.
+        if let Some(path) = strip_path(&path, stripped) {
             self.insert(with_slash(&path), false);
         }
+        self.insert(path, false);
         while self.paths.len() > MOST_UNKNOWN {
             self.fold();
         }
@@ -100,14 +103,25 @@ mod tests {
 
     #[test]
     fn a_path_covers_what_lies_below_it() {
-        let (unknown, folded) = folded(["/a/b/c", "/a/b.c", "/a/b", "/a/b/d/e", "/x/"].map(str::to_owned));
-        assert_eq!(unknown.paths.len(), 3, "what lies below a path is not kept");
+        let (unknown, folded) = folded(["/a/b/c", "/a/b.c", "/a/b", "/a/b/d/e", "/x/", "/y//"].map(str::to_owned));
+        assert_eq!(unknown.paths.len(), 4, "what lies below a path is not kept");
         assert!(folded.is_empty());
-        for name in ["/a/b", "/a/b/", "/a/b/c", "/a/b/new", "/a/b.c", "/x", "/x/y"] {
+        for name in ["/a/b", "/a/b/", "/a/b/c", "/a/b/new", "/a/b.c", "/x", "/x/y", "/y", "/y/z"] {
             assert!(unknown.has(name.as_bytes()), "{name}");
         }
         for name in ["/a", "/a/", "/a/b.", "/a/b-c", "/a/bc", "/", "/xy"] {
             assert!(!unknown.has(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_lies_below_a_stripped_path_is_covered_however_short_that_is() {
+        for path in ["/mnt/nas", "/mnt/nas/", "/mnt/nas//"] {
+            for (stripped, name) in [(0, "/mnt/nas/x"), (1, "/nas/x"), (2, "/x"), (2, "/mnt/nas/"), (3, "/mnt/nas/x")] {
+                let mut unknown = Unknown::default();
+                unknown.add(path.as_bytes(), stripped);
+                assert!(unknown.has(name.as_bytes()), "{path} without {stripped}: {name}");
+            }
         }
     }
 
