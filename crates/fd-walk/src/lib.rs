@@ -38,11 +38,11 @@ pub use attributes::Nanoseconds;
 pub use entry::{Entry, HardLink};
 pub use event::{Flow, FoundCommand, Message, WalkEvent};
 pub use limits::{DirectoryLimits, real_path};
-pub use links::{LinkSlot, LinkState};
+pub use links::{LinkSlot, LinkState, LinkTable};
 pub use names::{RecordNames, split_path, without_slashes};
 pub use reach::Identity;
 pub use settings::{
     Candidate, Comparison, InodeScan, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary,
 };
 pub use snapshots::{Snapshots, path_in_snapshot};
-pub use walk::walk;
+pub use walk::{walk, walk_again};

@@ -97,9 +97,9 @@ pub(crate) enum Met {
     Untracked,
 }
 
-/// The inodes that the job has found so far.
+/// The inodes with several names that a job has found so far.
 #[derive(Default)]
-pub(crate) struct LinkTable {
+pub struct LinkTable {
     arena: Arc<Mutex<Arena>>,
 }
 

@@ -45,14 +45,27 @@ pub fn walk(
     host: &dyn WalkHost,
     sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
 ) -> WalkSummary {
-    walk_with(fileset, settings, host, sink, Arc::new(Kernel))
+    walk_again(fileset, settings, host, &LinkTable::default(), sink)
 }
 
-/// [`walk`] with these system calls.
+/// [`walk`] in a job that may have several. `links`: the inodes that the walks before have met, to
+/// which those of this one are added.
+pub fn walk_again(
+    fileset: &FileSet,
+    settings: &WalkSettings,
+    host: &dyn WalkHost,
+    links: &LinkTable,
+    sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
+) -> WalkSummary {
+    walk_with(fileset, settings, host, links, sink, Arc::new(Kernel))
+}
+
+/// [`walk_again`] with these system calls.
 fn walk_with(
     fileset: &FileSet,
     settings: &WalkSettings,
     host: &dyn WalkHost,
+    links: &LinkTable,
     sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
     calls: Arc<dyn Calls>,
 ) -> WalkSummary {
@@ -68,7 +81,7 @@ fn walk_with(
             strip_path: 0,
         },
         judge: Judge { fileset, settings, host, real_top: RealTop::default(), last_options: Cell::new(None) },
-        links: LinkTable::default(),
+        links,
         scratch: Scratch::new(),
         ahead: Ahead::new(settings.lookup_depth, calls, !settings.incremental),
         sparing: Sparing { scans: Scans::new(settings.scan_for(host), settings.since), looks_again: false },
@@ -132,6 +145,7 @@ impl<'w> Walker<'w> {
         let place = Place {
             include,
             top: name,
+            is_sub_mount,
             path: &path,
             name_at: 0,
             parent: None,
@@ -145,7 +159,6 @@ impl<'w> Walker<'w> {
         let Some(level) = self.entry(&place)? else {
             let is_counted = self.report.summary.entries > counted;
             return if is_counted { self.stop_beyond_limit() } else { Ok(()) };
-            is_sub_mount,
         };
         path.truncate(without_slashes(name).len());
         path.push(b'/');
@@ -173,6 +186,7 @@ impl<'w> Walker<'w> {
             let place = Place {
                 include,
                 top: name,
+                is_sub_mount,
                 path: &path,
                 name_at: prefix,
                 parent,
@@ -186,7 +200,6 @@ impl<'w> Walker<'w> {
                 path.push(b'/');
                 levels.push(below);
                 self.free_descriptor(&mut levels, include, &read_at)?;
-                is_sub_mount,
             }
         }
         Ok(())

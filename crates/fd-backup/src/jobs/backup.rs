@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
-use fd_walk::{Candidate, Comparison, Flow, WalkEnd, WalkEvent, WalkHost, WalkSummary};
+use fd_walk::{Candidate, Comparison, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSummary};
 
 use crate::exchange::Stopped;
 use crate::exchange::pace::Pace;
@@ -145,10 +145,10 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
         exchange.submit(batch)
     };
     let begun = Instant::now();
-    let mut fileset = Arc::clone(&plan.fileset);
+    let (mut fileset, links) = (Arc::clone(&plan.fileset), LinkTable::default());
     let (mut summary, mut has_option_plugins) = (WalkSummary::default(), false);
     loop {
-        let walked = fd_walk::walk(&fileset, &plan.walk, &host, &mut |event| {
+        let walked = fd_walk::walk_again(&fileset, &plan.walk, &host, &links, &mut |event| {
             has_option_plugins |= matches!(&event, WalkEvent::Entry(entry) if entry.options.plugin.is_some());
             let is_command = matches!(event, WalkEvent::Plugin(_));
             batcher.small = job.workers.depth.is_deep();

@@ -10,7 +10,7 @@ use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
 use fd_plugins::{JobFacts, JobPlugins};
 use fd_records::FileType;
-use fd_walk::{Candidate, Comparison, Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+use fd_walk::{Candidate, Comparison, Entry, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 
 use crate::accurate::AccurateList;
 use crate::exchange::piece::Event;
@@ -107,9 +107,10 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         }
         Flow::Continue
     };
-    let mut summary = fd_walk::walk(&plan.fileset, &plan.walk, &host, &mut sink);
+    let links = LinkTable::default();
+    let mut summary = fd_walk::walk_again(&plan.fileset, &plan.walk, &host, &links, &mut sink);
     while let Some(more) = host.changes.take_includes().filter(|_| summary.end == WalkEnd::Complete) {
-        summary = fd_walk::walk(&more, &plan.walk, &host, &mut sink);
+        summary = fd_walk::walk_again(&more, &plan.walk, &host, &links, &mut sink);
     }
     if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Cancelled) }
 }

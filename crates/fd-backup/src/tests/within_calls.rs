@@ -91,6 +91,33 @@ fn an_include_of_an_option_plugin_is_walked_at_the_end() {
     assert_eq!(saved, names);
 }
 
+/// The stock daemon knows the inodes of a job until its end.
+#[test]
+fn other_names_of_saved_files_in_a_late_include_are_hard_links() {
+    let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/a", "N", "P tp:x", "N"]);
+    for name in ["a", "late"] {
+        fs::create_dir(bed.path(name)).unwrap();
+    }
+    bed.file("a/file", b"data");
+    fs::hard_link(bed.path("a/file"), bed.path("late/other")).unwrap();
+    let late = bed.name("late");
+    let mut is_done = false;
+    let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(move |at, host| {
+        if at == "start" && !std::mem::replace(&mut is_done, true) {
+            for change in [FileSetChange::NewInclude, FileSetChange::Include(late.as_bytes())] {
+                assert_eq!(host.change_fileset(b"tp-fd.so", change), Status::Ok, "{change:?}");
+            }
+        }
+    });
+    bed.plan.late = Some(Arc::new(Late::default()));
+    bed.plan.plugins = job_plugins([plugin]);
+    let (first, other) = (bed.name("a/file"), bed.name("late/other"));
+    let outcome = bed.run();
+    assert!(outcome.streams(&first).contains(&2), "the data");
+    assert!(!outcome.streams(&other).contains(&2), "{:?}", outcome.streams(&other));
+    assert_eq!(outcome.messages, []);
+}
+
 /// Nothing piles up: the plugin waits until the operator has what it has said.
 #[test]
 fn messages_go_on_while_the_call_does() {

@@ -32,7 +32,7 @@ const MOST_LOOKS: usize = 3;
 pub(super) struct Walker<'w> {
     pub(super) report: Report<'w>,
     pub(super) judge: Judge<'w>,
-    pub(super) links: LinkTable,
+    pub(super) links: &'w LinkTable,
     pub(super) scratch: Scratch,
     pub(super) ahead: Ahead,
     pub(super) sparing: Sparing,

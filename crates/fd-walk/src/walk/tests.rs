@@ -79,7 +79,7 @@ fn events_of(
         });
         Flow::Continue
     };
-    let summary = walk_with(&parser.finish().unwrap(), settings, host, &mut sink, calls);
+    let summary = walk_with(&parser.finish().unwrap(), settings, host, &LinkTable::default(), &mut sink, calls);
     (events, summary.end)
 }
 
