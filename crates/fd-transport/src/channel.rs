@@ -162,6 +162,14 @@ impl Channel {
         self.limits.handshake = longest;
     }
 
+    /// From now on the kernel asks a peer that has been silent for so long whether it is still
+    /// there. Zero leaves the time to the kernel, and so does a refusal of it.
+    pub fn keep_alive(&self, idle: Duration) {
+        if let Some(wire) = self.link.wire() {
+            wire.keep_alive(idle);
+        }
+    }
+
     /// Limits the bytes per second on the wire; the caller keeps a clone to change the limit.
     pub fn set_bandwidth(&mut self, limit: Bandwidth) {
         if let Some(wire) = self.link.wire_mut() {

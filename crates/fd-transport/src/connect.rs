@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use dns_lookup::AddrInfoHints;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
-use socket2::{Domain, Protocol, SockAddr, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::ready::wait_for;
+use crate::wire::keep_alive;
 use crate::{Channel, ConnectError, Limits, Peer, texts};
 
 /// Longest time between two calls of [`ConnectWatch::cancelled`].
@@ -101,10 +102,6 @@ fn in_order(found: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
     addresses.sort_by_key(SocketAddr::is_ipv4);
     addresses
 }
-
-/// The longest time before the first keepalive that the kernel takes. The stock daemon gets none
-/// with a longer `Heartbeat Interval`, and warns.
-const LONGEST_IDLE: Duration = Duration::from_secs(32_767);
 
 /// Finds the addresses of a host.
 type Lookup = fn(&str, u16) -> Result<Vec<SocketAddr>, ConnectError>;
@@ -200,9 +197,7 @@ impl Attempt<'_> {
             let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
             socket.set_nonblocking(true)?;
             socket.set_keepalive(true)?;
-            if let Some(idle) = self.plan.keep_idle.filter(|idle| !idle.is_zero()) {
-                socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle.min(LONGEST_IDLE)))?;
-            }
+            keep_alive(&socket, self.plan.keep_idle.unwrap_or_default())?;
             if let Some(size) = self.plan.send_buffer {
                 socket.set_send_buffer_size(size)?;
             }

@@ -16,7 +16,7 @@ use fd_os::low_water::set_low_water;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
-use socket2::SockRef;
+use socket2::{SockRef, Socket, TcpKeepalive};
 
 use crate::ready::wait_for;
 pub(crate) use buffer::ReadBuffer;
@@ -57,6 +57,19 @@ pub struct WireStats {
     pub bytes_in: u64,
     /// Bytes sent, with headers and encryption.
     pub bytes_out: u64,
+}
+
+/// The longest time before the first keepalive that the kernel takes. The stock daemon gets none
+/// with a longer `Heartbeat Interval`, and warns.
+const LONGEST_IDLE: Duration = Duration::from_secs(32_767);
+
+/// Has the kernel ask a peer that has been silent for so long whether it is still there; zero
+/// leaves the time to the kernel.
+pub(crate) fn keep_alive(socket: &Socket, idle: Duration) -> io::Result<()> {
+    if idle.is_zero() {
+        return Ok(());
+    }
+    socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle.min(LONGEST_IDLE)))
 }
 
 #[derive(Debug)]
@@ -138,6 +151,11 @@ impl Wire {
         let longest = step.unwrap_or(self.writing.longest).max(TIMEOUT_MIN);
         let set = self.stream.set_write_timeout(Some(longest));
         self.writing.step = step.filter(|_| set.is_ok());
+    }
+
+    pub(crate) fn keep_alive(&self, idle: Duration) {
+        // Only how soon a dead line is noticed depends on it.
+        let _ignored = keep_alive(&SockRef::from(&*self.stream), idle);
     }
 
     pub(crate) fn set_bandwidth(&mut self, limit: Bandwidth) {

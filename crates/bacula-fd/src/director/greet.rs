@@ -51,6 +51,7 @@ impl Standing {
             place.keep();
             let peer = channel.canceller();
             let Some(slot) = daemon.logins.slots.take(|| peer.peer_has_left()) else { return false };
+            keep_alive(daemon, channel);
             *self = Self::Known { _slot: slot };
         }
         true
@@ -140,11 +141,17 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
         supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(shown(&call.job)));
         dialogue::brake(&channel, BAD_HELLO_PAUSE);
         return;
+    keep_alive(daemon, &channel);
     };
     if let Err(second) = job.storage.park(channel) {
         tracing::warn!(job = %job.name(), peer = %second.peer(), "a Storage daemon called twice");
     }
 }
+/// So that a firewall keeps a connection that others have made, and a dead line is noticed.
+fn keep_alive(daemon: &Daemon, channel: &Channel) {
+    channel.keep_alive(daemon.config().file_daemon.heartbeat_interval);
+}
+
 
 /// A peer that says that it is a Director.
 struct Caller<'c> {

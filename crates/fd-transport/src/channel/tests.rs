@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use fd_bsock::{FrameError, Signal};
 use openssl::ssl::{Ssl, SslContextBuilder, SslMethod, SslStream, SslVersion};
+use socket2::SockRef;
 
 const KEY: &[u8] = b"af2904ba21987b283d3f14cb9cfb5579";
 const SECONDS: Duration = Duration::from_secs(20);
@@ -254,6 +255,18 @@ fn a_length_of_half_a_gigabyte_allocates_nothing() {
         )
     );
     assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Terminated));
+}
+
+#[test]
+fn a_silent_peer_is_asked_for_after_the_time_that_was_set() {
+    let (server, _socket) = raw_pair(limits());
+    let time =
+        || SockRef::from(&*server.link.wire().unwrap().socket().upgrade().unwrap()).tcp_keepalive_time().unwrap();
+    let kernels = time();
+    for (idle, wanted) in [(0, kernels.as_secs()), (300, 300), (40_000, 32_767)] {
+        server.keep_alive(Duration::from_secs(idle));
+        assert_eq!(time().as_secs(), wanted, "{idle}");
+    }
 }
 
 #[test]
