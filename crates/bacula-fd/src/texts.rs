@@ -1056,6 +1056,9 @@ pub(crate) fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> 
 }
 
 /// A Storage Daemon's call that does not scan.
+/// Warning about a Storage Daemon that called for a job while another one waited for it.
+pub(crate) const STORAGE_CALLED_TWICE: Quote = Quote::new("hello.c:74 SD \"", "\" tried to connect two times.\n");
+
 pub(crate) const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
 
 /// A Storage Daemon's call for a job that does not run here.

@@ -130,6 +130,9 @@ impl Conversation<'_> {
                 self.say(MessageType::Warning, text.as_bytes());
                 called = job.storage.await_call(CALL_TIMEOUT.saturating_sub(SILENCE), &job.cancel, &wanted);
             }
+            if let Some(second) = job.storage.take_turned_away() {
+                self.say(MessageType::Warning, &texts::STORAGE_CALLED_TWICE.of(second.to_string()));
+            }
             if called.is_none() {
                 self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
                 self.reply(BAD_STORAGE);
