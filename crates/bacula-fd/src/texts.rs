@@ -1033,7 +1033,8 @@ pub(crate) fn storage_rejected(host: &str, port: u16, error: &StorageError) -> V
             " (compare TLS Enable, TLS PSK Enable and TLS Require of both daemons)"
         }
         StorageError::Authentication(AuthError::Tls(_)) => {
-            " (compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
+            " (the Director's Storage resource has to lead to the Storage daemon that the Director talks to; with \
+             certificates, compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
         }
         _ => "",
     };
@@ -1055,10 +1056,10 @@ pub(crate) fn suspicious_login(director: &[u8], ip: &str, why: &str) -> Vec<u8> 
     [b"Director ", director, b" at ", ip.as_bytes(), b" refused: ", why.as_bytes(), b".\n"].concat()
 }
 
-/// A Storage Daemon's call that does not scan.
 /// Warning about a Storage Daemon that called for a job while another one waited for it.
 pub(crate) const STORAGE_CALLED_TWICE: Quote = Quote::new("hello.c:74 SD \"", "\" tried to connect two times.\n");
 
+/// A Storage Daemon's call that does not scan.
 pub(crate) const BAD_STORAGE_CALL: &[u8] = b"SD connect failed: Bad Hello command\n";
 
 /// A Storage Daemon's call for a job that does not run here.
