@@ -4,6 +4,7 @@
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::sync::mpsc;
 
 use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
 use bed::{
@@ -262,6 +263,37 @@ fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Re
         Ok(if is_it { Ok(()) } else { Err(told.into_owned()) })
     })?;
     peer.must_be_silent()
+}
+
+/// Whoever knows the name of a job can call in the Storage Daemon's place.
+#[test]
+fn a_call_for_a_job_is_that_of_a_stranger_until_the_login_and_a_second_one_is_told() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let mut bed = bed_in_clear("storage-calls")?;
+    let port = bed.client("test")?.port();
+    let mut director = director_session(port, 7)?;
+    let (tell, told) = mpsc::channel();
+    for _ in 0..2 {
+        let mut peer = Peer::connect("FD", port)?;
+        peer.send(b"Hello FD: Bacula Storage calling Start Job script.2026-01-01_00.00.00_07 30008\n")?;
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            let frame = peer.receive();
+            tell.send((frame, peer)).unwrap();
+        });
+    }
+    let (frame, _second) = told.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(frame?, Frame::Closed);
+    director.send(b"storage address=127.0.0.1 port=0 ssl=0\n")?;
+    let (frame, mut first) = told.recv_timeout(PATIENCE).unwrap();
+    assert!(frame?.text().starts_with("Hello Bacula SD: Start Job script."));
+    first.send(&[b'x'; 501])?;
+    assert!(director.receive_text()?.contains(" tried to connect two times."));
+    let refused = director.receive_text()?;
+    assert!(refused.contains("Recv caps from SD failed. "), "{refused}");
+    Ok(())
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use fd_bsock::{CommCount, Signal};
+use fd_bsock::{CommCount, MAX_PAYLOAD, Signal};
 use fd_session::append::{self, AppendClose};
 use fd_session::authenticate::Credentials;
 use fd_session::open::{SessionOpen, Ticket};
@@ -129,6 +129,7 @@ impl StorageConnection {
         let led = dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
         let greeting =
             led.map_err(|error| Rejected { error, certificate_errors: channel.certificate_errors().to_vec() })?;
+        channel.limit_frames(MAX_PAYLOAD);
         let compressed = compression && greeting.version >= 1;
         channel.set_compression(compressed);
         Ok(Self { channel, greeting, compressed, secrets, frame: Vec::new() })

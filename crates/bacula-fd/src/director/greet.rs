@@ -129,8 +129,7 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
 
 /// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here:
 /// the job's own thread sends the hello.
-fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
-    channel.limit_frames(MAX_PAYLOAD);
+fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
     let supervisor = &daemon.supervisor;
     let Some(call) = StorageCall::parse(frame) else {
         supervisor.say(MessageType::Fatal, "hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
@@ -141,17 +140,17 @@ fn take_call(daemon: &Daemon, mut channel: Channel, frame: &[u8]) {
         supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(shown(&call.job)));
         dialogue::brake(&channel, BAD_HELLO_PAUSE);
         return;
-    keep_alive(daemon, &channel);
     };
+    keep_alive(daemon, &channel);
     if let Err(second) = job.storage.park(channel) {
         tracing::warn!(job = %job.name(), peer = %second.peer(), "a Storage daemon called twice");
     }
 }
+
 /// So that a firewall keeps a connection that others have made, and a dead line is noticed.
 fn keep_alive(daemon: &Daemon, channel: &Channel) {
     channel.keep_alive(daemon.config().file_daemon.heartbeat_interval);
 }
-
 
 /// A peer that says that it is a Director.
 struct Caller<'c> {
