@@ -351,6 +351,8 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         must(!good, || format!("the init script is content with a daemon that did not start:\n{told}"))?;
         host.sh("rm -f /run/bacula/bacula-fd.19102.pid")?;
         a_failed_upgrade_changes_nothing(&host)?;
+        // A link where the package has made a folder: what it leads to is the administrator's.
+        host.sh("mv /var/log/bacula /srv/log && ln -s /srv/log /var/log/bacula")?;
         apt(&host, "purge ferrofd ferrofd-s3")?;
         let left = host.sh("find /etc /var /usr /run -xdev \\( -name '*bacula*' -o -name '*ferrofd*' \\) \
                             -not -path '/var/cache/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*'")?;
