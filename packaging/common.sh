@@ -56,5 +56,5 @@ stage_debug() {
 
 # The highest version of the C library that programs and plugins ask for.
 glibc_floor() {
-    for name in $binaries; do "${tools}objdump" -T "$built/$name"; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
+    for name in $binaries; do "${tools}objdump" -T "$built/$name" || exit 1; done | grep -oE 'GLIBC_[0-9.]+' | sed s/GLIBC_// | sort -Vu | tail -n 1
 }

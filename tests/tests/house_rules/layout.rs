@@ -359,6 +359,28 @@ fn comments_have_at_most_100_columns() -> Outcome<()> {
     Ok(())
 }
 
+/// Where `CARGO_TARGET_DIR` names another folder, what lies in `target/release` is of an earlier
+/// day: a test would be green for a program that was not built.
+#[test]
+fn scripts_take_programs_from_where_cargo_puts_them() -> Outcome<()> {
+    let mut problems = Vec::new();
+    let places = [".ci", "scripts", "packaging"];
+    for path in crate::sources::files()?.into_iter().filter(|path| places.iter().any(|place| path.starts_with(place))) {
+        let place = path.display().to_string();
+        let Ok(text) = read(&place) else { continue };
+        for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim_start().starts_with('#')) {
+            let named = line
+                .match_indices("target/release")
+                .any(|(at, name)| !line[..at].ends_with('$') && !line[at + name.len()..].starts_with('-'));
+            if named {
+                problems.push(format!("{place}:{number}: {line}"));
+            }
+        }
+    }
+    none(&problems);
+    Ok(())
+}
+
 /// Under `set -e` a shell goes on when what stands before `&&` fails: a test of packages would be
 /// as good as one that has not looked.
 #[test]
