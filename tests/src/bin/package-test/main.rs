@@ -343,6 +343,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
                  /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
                  test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
                  /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
+        an_upgrade_stops_nothing_that_would_not_start(&host)?;
         // The number of a process that is gone, and a daemon that ends in the background.
         let (good, told) = host.attempt(
             "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
@@ -391,6 +392,22 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
     must(made == "bsnapshot.conf\nclient.conf\nscripts\n", || format!("made beside client.conf:\n{made}"))?;
     step("a host with a file of passwords that was cut off, with odd passwords, and with a configuration elsewhere");
     Ok(())
+}
+
+/// Run by its init script, whose configuration got an error since.
+fn an_upgrade_stops_nothing_that_would_not_start(host: &Host) -> Result<()> {
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n")?;
+    let pid = || host.sh("cat /run/bacula/bacula-fd.19102.pid");
+    host.sh("/etc/init.d/bacula-fd start")?;
+    let before = pid()?;
+    host.sh("cp -p /etc/bacula/bacula-fd.conf /srv/good && echo Nonsense >>/etc/bacula/bacula-fd.conf")?;
+    let told = host.sh("dpkg -i /ferrofd.deb")?;
+    must(told.contains("the old one goes on"), || format!("over a configuration with an error:\n{told}"))?;
+    host.sh(&format!("test -e /proc/{}", before.trim()))?;
+    host.sh("cp -p /srv/good /etc/bacula/bacula-fd.conf && dpkg -i /ferrofd.deb")?;
+    must(pid()? != before, || "the old program goes on over a good configuration, too".to_owned())?;
+    host.sh("/etc/init.d/bacula-fd stop")?;
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
 }
 
 /// A package that can't be unpacked: the init script that was taken away for it is there again, and
