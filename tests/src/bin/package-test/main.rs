@@ -344,6 +344,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
                  test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
                  /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
         an_upgrade_stops_nothing_that_would_not_start(&host)?;
+        an_upgrade_finds_the_pid_file(&host)?;
         // The number of a process that is gone, and a daemon that ends in the background.
         let (good, told) = host.attempt(
             "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
@@ -407,6 +408,19 @@ fn an_upgrade_stops_nothing_that_would_not_start(host: &Host) -> Result<()> {
     host.sh("cp -p /srv/good /etc/bacula/bacula-fd.conf && dpkg -i /ferrofd.deb")?;
     must(pid()? != before, || "the old program goes on over a good configuration, too".to_owned())?;
     host.sh("/etc/init.d/bacula-fd stop")?;
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
+}
+
+/// Without systemd a daemon is known by its pid file, which old configurations have elsewhere.
+fn an_upgrade_finds_the_pid_file(host: &Host) -> Result<()> {
+    host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 0\n")?;
+    host.sh("mkdir '/srv/the pids' && cp -p /etc/bacula/bacula-fd.conf /srv/good && \
+             sed -i 's|Pid Directory = .*|Pid Directory = \"/srv/the pids\"|' /etc/bacula/bacula-fd.conf && /etc/init.d/bacula-fd start")?;
+    let pid = || host.sh("cat '/srv/the pids/bacula-fd.19102.pid'");
+    let before = pid()?;
+    host.sh("dpkg -i /ferrofd.deb")?;
+    must(pid()? != before, || "the old program goes on after an upgrade".to_owned())?;
+    host.sh("/etc/init.d/bacula-fd stop && cp -p /srv/good /etc/bacula/bacula-fd.conf")?;
     host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
 }
 
