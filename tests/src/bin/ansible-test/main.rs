@@ -164,7 +164,10 @@ impl Road {
 
     fn upgrade(&self) -> Result<()> {
         let newer = "ferrofd_package_file=/ferrofd-newer.deb";
+        // A link, as configuration management often has it, is no other configuration.
+        self.host.sh("cd /etc/bacula && mv bacula-fd.conf /srv/ && ln -s /srv/bacula-fd.conf bacula-fd.conf")?;
         self.play("site.yml", newer, Outcome::Changed)?;
+        self.host.sh("cd /etc/bacula && rm bacula-fd.conf && mv /srv/bacula-fd.conf .")?;
         self.play("site.yml", newer, Outcome::Unchanged)?;
         let version = self.host.sh("dpkg-query -W -f '${Version}' ferrofd")?;
         must(version == "99-1", || format!("upgraded to {version}"))?;

@@ -181,18 +181,22 @@ impl Road {
     /// configuration, which is ours.
     fn leftovers_are_purged(&mut self) -> Result<()> {
         // What came after the installation counts, from the next start of the daemon on.
-        let file = self.host.path("/etc/bacula/bacula-fd.conf");
-        let text = fs::read_to_string(&file).map_err(|error| BedError::Usage(error.to_string()))?;
-        fs::write(&file, text + "# Changed later.\n").map_err(|error| BedError::Usage(error.to_string()))?;
+        self.host
+            .sh("echo '# Changed later.' >>/etc/default/bacula-fd && cd /etc/bacula && mv bacula-fd.conf /srv && \
+             ln -s /srv/bacula-fd.conf bacula-fd.conf && echo '# Changed later.' >>bacula-fd.conf")?;
         self.configuration = self.host.snapshot("/etc/bacula")?;
         self.host.sh("/usr/libexec/ferrofd/keep-configuration")?;
         self.host.sh("dpkg --purge bacula-fd")?;
+        self.host.sh("grep -qx '# Changed later.' /etc/default/bacula-fd && test -L /etc/bacula/bacula-fd.conf")?;
         self.host.sh("invoke-rc.d bacula-fd restart")?;
         let links = self.host.sh("ls /etc/rc2.d /etc/systemd/system/multi-user.target.wants")?;
         must(links.contains("S01bacula-fd") && links.contains("bacula-fd.service"), || {
             format!("not enabled:\n{links}")
         })?;
-        self.look("leftovers of the stock package purged", true)
+        self.look("leftovers of the stock package purged", true)?;
+        self.host.sh("rm /etc/bacula/bacula-fd.conf && mv /srv/bacula-fd.conf /etc/bacula/")?;
+        self.configuration = self.host.snapshot("/etc/bacula")?;
+        Ok(())
     }
 
     fn removed(&mut self) -> Result<()> {
@@ -391,6 +395,14 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
              echo 'CONFIG=\"/etc/bacula/client.conf\"' >/etc/default/bacula-fd && dpkg -i /ferrofd.deb")?;
     let made = host.sh("ls /etc/bacula")?;
     must(made == "bsnapshot.conf\nclient.conf\nscripts\n", || format!("made beside client.conf:\n{made}"))?;
+
+    // A link to where nothing is mounted now.
+    host.sh("rm /etc/default/bacula-fd && cd /etc/bacula && mv client.conf /srv/ && \
+             ln -s /srv/away/client.conf bacula-fd.conf && dpkg -i /ferrofd.deb")?;
+    let made = host.sh("ls /etc/bacula && readlink /etc/bacula/bacula-fd.conf")?;
+    must(made == "bacula-fd.conf\nbsnapshot.conf\nscripts\n/srv/away/client.conf\n", || {
+        format!("made in the place of a link:\n{made}")
+    })?;
     step("a host with a file of passwords that was cut off, with odd passwords, and with a configuration elsewhere");
     Ok(())
 }
