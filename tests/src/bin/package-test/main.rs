@@ -166,7 +166,6 @@ impl Road {
     /// An update of `bacula-common`, which stays, is no purge: what the administrator has disabled
     /// and moved away stays so.
     fn stock_files_are_updated(&mut self) -> Result<()> {
-        self.host.sh("/usr/libexec/ferrofd/keep-configuration")?;
         let link = "/etc/systemd/system/multi-user.target.wants/bacula-fd.service";
         let leads =
             self.host.sh(&format!("readlink {link} && rm {link} && cd /etc/bacula && mv bacula-fd.conf away"))?;
@@ -180,12 +179,11 @@ impl Road {
     /// `apt purge '~c'` is a habit of tidy people. The stock package then deletes its
     /// configuration, which is ours.
     fn leftovers_are_purged(&mut self) -> Result<()> {
-        // What came after the installation counts, from the next start of the daemon on.
+        // What came after the installation counts, also if the daemon was not started since.
         self.host
             .sh("echo '# Changed later.' >>/etc/default/bacula-fd && cd /etc/bacula && mv bacula-fd.conf /srv && \
              ln -s /srv/bacula-fd.conf bacula-fd.conf && echo '# Changed later.' >>bacula-fd.conf")?;
         self.configuration = self.host.snapshot("/etc/bacula")?;
-        self.host.sh("/usr/libexec/ferrofd/keep-configuration")?;
         self.host.sh("dpkg --purge bacula-fd")?;
         self.host.sh("grep -qx '# Changed later.' /etc/default/bacula-fd && test -L /etc/bacula/bacula-fd.conf")?;
         self.host.sh("invoke-rc.d bacula-fd restart")?;
