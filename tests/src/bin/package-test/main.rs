@@ -394,8 +394,23 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
     let made = host.sh("ls /etc/bacula")?;
     must(made == "bsnapshot.conf\nclient.conf\nscripts\n", || format!("made beside client.conf:\n{made}"))?;
 
+    // The same, named by drop-ins.
+    for (setting, defaults) in [
+        ("ExecStart=/usr/sbin/bacula-fd -fP -c /etc/bacula/client.conf", "CONFIG=/etc/bacula/client.conf\n"),
+        ("Environment=OTHER=1 \"CONFIG=/etc/bacula/client.conf\"", ""),
+    ] {
+        host.sh("rm /etc/default/bacula-fd; mkdir -p /etc/systemd/system/bacula-fd.service.d")?;
+        host.write("/etc/systemd/system/bacula-fd.service.d/site.conf", &format!("[Service]\n{setting}\n"))?;
+        host.sh("dpkg -i /ferrofd.deb")?;
+        let made = host.sh("ls /etc/bacula && cat /etc/default/bacula-fd 2>/dev/null || true")?;
+        must(made == format!("bsnapshot.conf\nclient.conf\nscripts\n{defaults}"), || {
+            format!("made where a drop-in has {setting}:\n{made}")
+        })?;
+    }
+    host.sh("rm -r /etc/systemd/system/bacula-fd.service.d")?;
+
     // A link to where nothing is mounted now.
-    host.sh("rm /etc/default/bacula-fd && cd /etc/bacula && mv client.conf /srv/ && \
+    host.sh("rm -f /etc/default/bacula-fd && cd /etc/bacula && mv client.conf /srv/ && \
              ln -s /srv/away/client.conf bacula-fd.conf && dpkg -i /ferrofd.deb")?;
     let made = host.sh("ls /etc/bacula && readlink /etc/bacula/bacula-fd.conf")?;
     must(made == "bacula-fd.conf\nbsnapshot.conf\nscripts\n/srv/away/client.conf\n", || {
