@@ -37,9 +37,10 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         [root, deb, newer] => Road::new(root, deb, newer)
             .and_then(Road::walk)
-            .and_then(|()| fresh(root, deb))
-            .and_then(|()| found_files(root, deb))
-            .and_then(|()| upstream(root, deb)),
+            // Of today, also where `deb` is that of the release before (`scripts/upgrade-test`).
+            .and_then(|()| fresh(root, newer))
+            .and_then(|()| found_files(root, newer))
+            .and_then(|()| upstream(root, newer)),
         _ => Err(BedError::Usage("package-test ROOT DEB NEWER".to_owned())),
     };
     end("package-test", outcome)
