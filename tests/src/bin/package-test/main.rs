@@ -341,20 +341,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         host.sh("SNAPSHOT_ACTION=support SNAPSHOT_FSTYPE=nfs bsnapshot | grep -qx 'status=0 error=\"Unable to detect snapshot backend\"'")?;
         let said = host.sh("sed -n 's/.*Password = \"\\(.*\\)\"/\\1/p' /etc/bacula/bacula-fd.conf")?;
         passwords.extend(said.lines().map(ToOwned::to_owned));
-        // The init script is ours here.
-        host.sh("sed -i 's/9102/0/; s/FDport = 0/FDport = 19102/' /etc/bacula/bacula-fd.conf && /etc/init.d/bacula-fd start && \
-                 /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
-                 test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
-                 /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status")?;
-        an_upgrade_stops_nothing_that_would_not_start(&host)?;
-        an_upgrade_finds_the_pid_file(&host)?;
-        // The number of a process that is gone, and a daemon that ends in the background.
-        let (good, told) = host.attempt(
-            "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
-             sh -c 'echo $$' >/run/bacula/bacula-fd.19102.pid && /etc/init.d/bacula-fd start",
-        )?;
-        must(!good, || format!("the init script is content with a daemon that did not start:\n{told}"))?;
-        host.sh("rm -f /run/bacula/bacula-fd.19102.pid")?;
+        its_own_init_script(&host)?;
         a_failed_upgrade_changes_nothing(&host)?;
         // A link where the package has made a folder: what it leads to is the administrator's.
         host.sh("mv /var/log/bacula /srv/log && ln -s /srv/log /var/log/bacula")?;
@@ -370,6 +357,25 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
     })?;
     step("a host that never had Bacula: installed with s3, run by its own init script, purged without a trace");
     Ok(())
+}
+
+/// Run by our init script.
+fn its_own_init_script(host: &Host) -> Result<()> {
+    host.sh(
+        "sed -i 's/9102/0/; s/FDport = 0/FDport = 19102/' /etc/bacula/bacula-fd.conf && /etc/init.d/bacula-fd start && \
+             /etc/init.d/bacula-fd status && test -s /run/bacula/bacula-fd.19102.pid && \
+             test -n \"$(cat /proc/$(cat /run/bacula/bacula-fd.19102.pid)/task/*/children)\" && \
+             /etc/init.d/bacula-fd restart && /etc/init.d/bacula-fd stop && ! /etc/init.d/bacula-fd status",
+    )?;
+    an_upgrade_stops_nothing_that_would_not_start(host)?;
+    an_upgrade_finds_the_pid_file(host)?;
+    // The number of a process that is gone, and a daemon that ends in the background.
+    let (good, told) = host.attempt(
+        "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
+         sh -c 'echo $$' >/run/bacula/bacula-fd.19102.pid && /etc/init.d/bacula-fd start",
+    )?;
+    must(!good, || format!("the init script is content with a daemon that did not start:\n{told}"))?;
+    host.sh("rm -f /run/bacula/bacula-fd.19102.pid").map(drop)
 }
 
 /// Hosts with some of the files that the package would make.
@@ -389,7 +395,13 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
     let passwords = made()?;
     must(passwords == "a/b&c\n\\\"d\\\\e\n", || format!("passwords of a file: {passwords:?}"))?;
 
-    // A configuration in another place, which may depend on clear text.
+    a_configuration_elsewhere(&host)?;
+    step("a host with a file of passwords that was cut off, with odd passwords, and with a configuration elsewhere");
+    Ok(())
+}
+
+/// A configuration in another place, which may depend on clear text: none is made beside it.
+fn a_configuration_elsewhere(host: &Host) -> Result<()> {
     host.sh("cd /etc/bacula && mv bacula-fd.conf client.conf && rm bacula-fd.toml common_default_passwords && \
              echo 'CONFIG=\"/etc/bacula/client.conf\"' >/etc/default/bacula-fd && dpkg -i /ferrofd.deb")?;
     let made = host.sh("ls /etc/bacula")?;
@@ -416,9 +428,7 @@ fn found_files(root: &Path, deb: &Path) -> Result<()> {
     let made = host.sh("ls /etc/bacula && readlink /etc/bacula/bacula-fd.conf")?;
     must(made == "bacula-fd.conf\nbsnapshot.conf\nscripts\n/srv/away/client.conf\n", || {
         format!("made in the place of a link:\n{made}")
-    })?;
-    step("a host with a file of passwords that was cut off, with odd passwords, and with a configuration elsewhere");
-    Ok(())
+    })
 }
 
 /// Run by its init script, whose configuration got an error since.
