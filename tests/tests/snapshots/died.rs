@@ -70,7 +70,8 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
     let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
-    for (name, mode) in [("lost", waits("mount", 3)), ("gone", late)] {
+    let after_all = format!("{}\nlist: [ -e $here/after-all ] || exit 0", waits("create", 600));
+    for (name, mode) in [("lost", waits("mount", 3)), ("gone", late), ("c-late", after_all)] {
         helper::set_mode(&folder, name, &mode);
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
@@ -109,6 +110,14 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     assert_eq!(calls_after_support(&folder, "unnoted"), expected(&["create", "mount", "unmount", "delete"]));
     no_journal(&journal)?;
 
+    // What the ended helper had started makes it later.
+    let job = start(&bed, "c-late")?;
+    bed.console(&[&format!("cancel jobid={job}")])?;
+    assert_eq!(bed.wait(job)?.row.status, 'A');
+    assert_eq!(calls_after_support(&folder, "c-late"), expected(&["create", "list"]));
+    assert!(journal.exists());
+    fs::write(folder.join("after-all"), "").unwrap();
+
     // The daemon dies; the next one finds what it has left.
     for name in ["k-create", "k-mount"] {
         start(&bed, name)?;
@@ -128,6 +137,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     no_journal(&journal)?;
     assert_eq!(calls_after_support(&folder, "never").last(), expected(&["delete"]).last());
     assert_eq!(calls_after_support(&folder, "k-mount"), expected(&["create", "mount", "unmount", "delete"]));
+    assert_eq!(calls_after_support(&folder, "c-late"), expected(&["create", "list", "list", "delete"]));
     let calls = fs::read_to_string(folder.join("calls/k-create-under")).unwrap();
     assert!(calls.contains("SNAPSHOT_VOLUME=/found k-create-under."), "{calls}");
     let mut peer = director_session(bed.client("under")?.port(), 0)?;

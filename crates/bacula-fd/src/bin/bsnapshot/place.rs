@@ -96,7 +96,7 @@ impl Place {
             Ok(()) => {}
             Err(Errno::EACCES | Errno::EPERM) if tools.uses_sudo() => {
                 let path = self.sure_path().join(name);
-                tools.run("mkdir", words!["-m", "0700", "--", &path])?;
+                tools.change("mkdir", words!["-m", "0700", "--", &path])?;
             }
             Err(errno) => return Err(cannot("make the directory", &path, errno)),
         }
@@ -111,7 +111,7 @@ impl Place {
         match unlinkat(&self.descriptor, name, UnlinkatFlags::RemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(Errno::EACCES | Errno::EPERM) if tools.uses_sudo() => {
-                tools.run("rmdir", words!["--", &self.sure_path().join(name)]).map(|_| ())
+                tools.change("rmdir", words!["--", &self.sure_path().join(name)])
             }
             Err(errno) => Err(cannot("remove the directory", &self.path.join(name), errno)),
         }

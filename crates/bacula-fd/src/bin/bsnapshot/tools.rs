@@ -2,15 +2,18 @@
 //! with an environment of their own, bounded in time and output.
 
 use std::ffi::OsStr;
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::unistd::geteuid;
 
 use crate::failure::{Failure, Outcome};
@@ -19,7 +22,7 @@ use crate::trace::Trace;
 
 /// Bytes that a program may print on each of its outputs.
 const MOST: u64 = 16 << 20;
-/// The daemon waits 600 seconds for us (reference 07 §12.4); all programs together get less.
+/// The daemon waits 600 seconds for us (reference 07 §12.4); all that we ask gets less together.
 const LIMIT: Duration = Duration::from_secs(540);
 /// Bytes of a program's error text that are passed on.
 const SAID: usize = 500;
@@ -73,11 +76,43 @@ impl<'a> Tools<'a> {
         self.settings.sudo && !geteuid().is_root()
     }
 
-    /// Runs a program and returns what it printed.
+    /// Runs a program that only asks, and returns what it printed.
     ///
     /// # Errors
     /// It is not there, can't be started, fails, prints too much, or takes too long.
     pub(crate) fn run(&self, program: &str, arguments: &[&OsStr]) -> Outcome<Vec<u8>> {
+        self.traced(program, arguments, |command| self.ask(program, command))
+    }
+
+    /// Runs a program that changes something. Nothing ends it, neither this program nor who ends
+    /// that: a logical volume is suspended while its snapshot is made or removed, and would stay
+    /// so. It may take any time, and what it says is kept in a file: a pipe may break.
+    ///
+    /// # Errors
+    /// It is not there, can't be started, or fails.
+    pub(crate) fn change(&self, program: &str, arguments: &[&OsStr]) -> Outcome<()> {
+        self.traced(program, arguments, |command| wait(program, command)).map(drop)
+    }
+
+    /// The same, again while what it works on is busy.
+    pub(crate) fn change_patiently(&self, program: &str, arguments: &[&OsStr]) -> Outcome<()> {
+        for _ in 0..self.settings.retry {
+            match self.change(program, arguments) {
+                Err(Failure::Said { said, .. }) if BUSY.iter().any(|word| said.contains(word)) => {
+                    thread::sleep(self.pause);
+                }
+                other => return other,
+            }
+        }
+        self.change(program, arguments)
+    }
+
+    fn traced(
+        &self,
+        program: &str,
+        arguments: &[&OsStr],
+        finish: impl FnOnce(Command) -> Outcome<Vec<u8>>,
+    ) -> Outcome<Vec<u8>> {
         let path = self.find(program)?;
         let mut words = vec![path.as_os_str()];
         words.extend(arguments);
@@ -88,7 +123,7 @@ impl<'a> Tools<'a> {
             words.splice(0..0, [sudo.as_os_str(), OsStr::new("-n")]);
         }
         self.trace.program(&words);
-        let result = self.finish(program, &words);
+        let result = self.command(program, &words).and_then(finish);
         match &result {
             Ok(printed) => self.trace.line(2, &[b"it printed: ", &printed[..]].concat()),
             Err(failure) => self.trace.line(1, failure.to_string().as_bytes()),
@@ -96,25 +131,12 @@ impl<'a> Tools<'a> {
         result
     }
 
-    /// The same, again while what it works on is busy.
-    pub(crate) fn run_patiently(&self, program: &str, arguments: &[&OsStr]) -> Outcome<Vec<u8>> {
-        for _ in 0..self.settings.retry {
-            match self.run(program, arguments) {
-                Err(Failure::Said { said, .. }) if BUSY.iter().any(|word| said.contains(word)) => {
-                    thread::sleep(self.pause);
-                }
-                other => return other,
-            }
-        }
-        self.run(program, arguments)
-    }
-
-    fn finish(&self, program: &str, words: &[&OsStr]) -> Outcome<Vec<u8>> {
+    fn command(&self, program: &str, words: &[&OsStr]) -> Outcome<Command> {
         let Some((first, arguments)) = words.split_first() else {
             return Err(Failure::Other(format!("{program}: no command")));
         };
-        let failed = |error| Failure::Program(PathBuf::from(first), error);
-        let mut child = Command::new(first)
+        let mut command = Command::new(first);
+        command
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::join_paths(&self.settings.path).unwrap_or_default())
@@ -123,11 +145,14 @@ impl<'a> Tools<'a> {
             .env("LVM_SUPPRESS_FD_WARNINGS", "1")
             .envs(std::env::var_os("TZ").map(|zone| ("TZ", zone)))
             .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+            .stdin(Stdio::null());
+        Ok(command)
+    }
+
+    fn ask(&self, program: &str, mut command: Command) -> Outcome<Vec<u8>> {
+        let path = PathBuf::from(command.get_program());
+        let failed = |error| Failure::Program(path.clone(), error);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
         let (sender, outputs) = mpsc::channel();
         let printing = child.stdout.take().map_or(Ok(()), |pipe| collect(pipe, true, sender.clone()));
         let telling = child.stderr.take().map_or(Ok(()), |pipe| collect(pipe, false, sender));
@@ -153,12 +178,31 @@ impl<'a> Tools<'a> {
                 }
             }
         }
-        let status = child.wait().map_err(failed)?;
-        if status.success() {
-            return Ok(printed);
-        }
-        Err(Failure::Said { program: program.to_owned(), said: words_of(&said, status) })
+        ended(program, child.wait().map_err(failed)?, printed, &said)
     }
+}
+
+/// Runs a program to its end, whoever ends this one.
+fn wait(program: &str, mut command: Command) -> Outcome<Vec<u8>> {
+    let path = PathBuf::from(command.get_program());
+    let mut said = Vec::new();
+    let mut run = || -> io::Result<ExitStatus> {
+        let mut file = File::from(memfd_create(c"said", MFdFlags::MFD_CLOEXEC)?);
+        command.stdout(Stdio::null()).stderr(file.try_clone()?);
+        let status = command.process_group(0).status()?;
+        file.rewind()?;
+        file.take(MOST).read_to_end(&mut said)?;
+        Ok(status)
+    };
+    let status = run().map_err(|error| Failure::Program(path, error))?;
+    ended(program, status, Vec::new(), &said)
+}
+
+fn ended(program: &str, status: ExitStatus, printed: Vec<u8>, said: &[u8]) -> Outcome<Vec<u8>> {
+    if status.success() {
+        return Ok(printed);
+    }
+    Err(Failure::Said { program: program.to_owned(), said: words_of(said, status) })
 }
 
 /// Reads an output to its end in a thread; nothing if it is too long.

@@ -204,8 +204,9 @@ impl<'j> Session<'j> {
     }
 
     fn not_created(&self, number: u64, about: &Snapshot, failed: &Failed) -> Result<(), Over> {
-        // A helper that was ended may have made it.
-        if !failed.was_ended || self.removed(about).is_ok() {
+        // A helper that was ended may have made it, or something that it has started makes it later:
+        // then the next start of the daemon looks again.
+        if !failed.was_ended || self.removed(about) == Ok(Removed::Done) {
             self.journal.forget(number);
         }
         if failed.was_ended && self.job.cancel.is_cancelled() {

@@ -125,7 +125,7 @@ impl Backend for Btrfs {
         // The daemon may have died before it knew of the mount.
         let _ = self.unmount(work);
         let within = found.directory.sure_path();
-        let done = work.tools.run_patiently("btrfs", words!["subvolume", "delete", &within.join(&found.name)]);
+        let done = work.tools.change_patiently("btrfs", words!["subvolume", "delete", &within.join(&found.name)]);
         done.map_err(|failure| failure.naming(&[(&within, found.directory.path())]))?;
         if !found.directory.is_guarded() {
             // A database may stumble over a directory in its own that it can't read. This fails as
@@ -179,7 +179,7 @@ fn snapshot(work: &Work<'_>, top: &Place, name: &OsStr) -> Outcome<PathBuf> {
         return Err(Failure::Refused { path: volume, why: "there is a snapshot of this name already".to_owned() });
     }
     let (from, within) = (top.sure_path(), directory.sure_path());
-    let done = work.tools.run("btrfs", words!["subvolume", "snapshot", "-r", &from, &within.join(name)]);
+    let done = work.tools.change("btrfs", words!["subvolume", "snapshot", "-r", &from, &within.join(name)]);
     done.map_err(|failure| failure.naming(&[(&within, directory.path()), (&from, top.path())]))?;
     if !directory.child(name)?.is_some_and(|made| is_subvolume(&made)) {
         return Err(Failure::Other(format!("btrfs: no snapshot came to be at {}", volume.display())));

@@ -75,7 +75,7 @@ impl Backend for Lvm {
         if volume.is_thin() {
             // It takes its space from the pool, and would not be activated by itself.
             let options = words!["-s", "-n", &name, "-k", "n", "-a", "y", &volume.path];
-            work.tools.run("lvcreate", options)?;
+            work.tools.change("lvcreate", options)?;
         } else {
             let size = snapshot_size(work, volume);
             let group = Group::read(work.tools, &volume.group)?;
@@ -86,7 +86,7 @@ impl Backend for Lvm {
                      (vgextend), or set a smaller lvm_snapshot_size"
                 )));
             }
-            work.tools.run("lvcreate", words!["-s", "-n", &name, "-L", &format!("{size}b"), &volume.path])?;
+            work.tools.change("lvcreate", words!["-s", "-n", &name, "-L", &format!("{size}b"), &volume.path])?;
         }
         let made = volume.sibling(&name);
         let answer = Answer::good().quoted("volume", made).quoted("createtdate", created);
@@ -110,7 +110,7 @@ impl Backend for Lvm {
             arguments.extend(words!["-t", kind]);
         }
         arguments.extend(words![&volume.path, at.path()]);
-        if let Err(failure) = work.tools.run("mount", &arguments) {
+        if let Err(failure) = work.tools.change("mount", &arguments) {
             // The first failure is the one to be told.
             let _ = at.path().file_name().map(|name| place.remove(name, work.tools));
             return Err(failure);
@@ -141,7 +141,7 @@ impl Backend for Lvm {
         if !work.request.mount_point.as_os_str().is_empty() && !work.request.name.is_empty() {
             let _ = self.unmount(work);
         }
-        work.tools.run_patiently("lvremove", words!["-f", &volume.path])?;
+        work.tools.change_patiently("lvremove", words!["-f", &volume.path])?;
         Ok(Answer::good().end_line())
     }
 

@@ -51,7 +51,7 @@ impl Private {
 pub(super) fn release(work: &Work<'_>, directory: &Place, name: &std::ffi::OsStr) -> Outcome<()> {
     let path = directory.path().join(name);
     if Mounts::read(work.tools)?.at(&path).is_some() {
-        work.tools.run_patiently("umount", words!["--", &path])?;
+        work.tools.change_patiently("umount", words!["--", &path])?;
     }
     directory.remove(name, work.tools)
 }

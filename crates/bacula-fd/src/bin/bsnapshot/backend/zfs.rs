@@ -37,7 +37,7 @@ impl Backend for Zfs {
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volume = volume(work)?;
         let created = now();
-        work.tools.run("zfs", words!["snapshot", &volume])?;
+        work.tools.change("zfs", words!["snapshot", &volume])?;
         Ok(Answer::good().quoted("volume", volume).bare("createtdate", &created).bare("type", self.name()).end_line())
     }
 
@@ -55,7 +55,7 @@ impl Backend for Zfs {
 
     fn delete(&self, work: &Work<'_>) -> Outcome<Answer> {
         let (dataset, name) = snapshot_of(work)?;
-        work.tools.run_patiently("zfs", words!["destroy", &joined(&dataset, &name)])?;
+        work.tools.change_patiently("zfs", words!["destroy", &joined(&dataset, &name)])?;
         Ok(Answer::good().end_line())
     }
 

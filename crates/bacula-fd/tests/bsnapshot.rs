@@ -1,0 +1,55 @@
+//! `bsnapshot` from outside, with scripts in the place of the programs that it runs.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// It decides no result.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < end, "{what}");
+        std::thread::yield_now();
+    }
+}
+
+/// `lvcreate` suspends the volume: ended at that moment, it would leave it so.
+#[test]
+fn a_program_that_makes_a_snapshot_goes_on_when_its_helper_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let script = |name: &str, text: &str| {
+        let text = format!("#!/bin/sh\ncd {}\n{text}\n", here.display());
+        fs::write(here.join(name), text).unwrap();
+        fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("lvs", "echo 'vg0|root|/dev/vg0/root|/dev/mapper/vg0-root|1073741824|owi-aos---|||254|0|1700000000'");
+    script("vgs", "echo 5368709120");
+    let waits = "trap '' TERM; : > begun; while [ ! -e goes-on ]; do /bin/sleep 0.05; done";
+    script("lvcreate", &format!("{waits}\necho made; echo 'a warning' >&2\n: > ended"));
+    fs::write(here.join("conf"), format!("path = {}\n", here.display())).unwrap();
+    let mut helper = Command::new(env!("CARGO_BIN_EXE_bsnapshot"))
+        .arg("-c")
+        .arg(here.join("conf"))
+        .envs([("SNAPSHOT_ACTION", "create"), ("SNAPSHOT_NAME", "Nightly.2026-11-21_02.13.24_12")])
+        .envs([("SNAPSHOT_DEVICE", "/dev/vg0/root"), ("SNAPSHOT_TYPE", "lvm")])
+        .stdout(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    wait_until("lvcreate was not run", || here.join("begun").exists());
+    let group = Pid::from_raw(helper.id().cast_signed());
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        killpg(group, signal).unwrap();
+    }
+    assert!(!helper.wait().unwrap().success());
+    fs::write(here.join("goes-on"), "").unwrap();
+    wait_until("lvcreate was ended", || here.join("ended").exists());
+}
