@@ -256,8 +256,11 @@ fn is_mount_in_snapshot(name: &Region, table: &MountTable, mounted: &Mounted) ->
     outer.is_some_and(|outer| mounted.contains_key(&outer.device_number))
 }
 
-/// Leaves the directories of snapshots out, wherever they are read.
+/// Leaves out where snapshots are mounted, and the directories of snapshots, wherever they are read.
 pub(super) fn hide(snapshots: &mut Snapshots, directories: &[Vec<u8>], table: &MountTable, mounted: &Mounted) {
+    for snapshot in mounted.values() {
+        snapshots.hide(&snapshot.point);
+    }
     for directory in directories {
         snapshots.hide(directory);
         for (number, snapshot) in mounted {
