@@ -20,6 +20,32 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
     }
 }
 
+/// Else a typing error would have all jobs save live files without a word.
+#[test]
+fn a_mistake_in_the_configuration_is_an_error_of_create() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("conf");
+    fs::write(&conf, "debug = 0\nretry = three\n").unwrap();
+    let ask = |action: &str, device: &str| {
+        let answer = Command::new(env!("CARGO_BIN_EXE_bsnapshot"))
+            .arg("-c")
+            .arg(&conf)
+            .envs([("SNAPSHOT_ACTION", action), ("SNAPSHOT_NAME", "Nightly.2026-11-21_02.13.24_12")])
+            .envs([("SNAPSHOT_DEVICE", device), ("SNAPSHOT_FSTYPE", "zfs"), ("SNAPSHOT_MOUNTPOINT", "/")])
+            .output()
+            .unwrap();
+        String::from_utf8(answer.stdout).unwrap()
+    };
+    assert_eq!(ask("support", "tank"), "status=1 device=\"tank\" type=zfs\n");
+    assert!(ask("support", "/dev/sda").starts_with("status=0 "));
+    let why = format!("error=\"{} line 2: \\\"three\\\" is not a number\"\n", conf.display());
+    for action in ["create", "mount", "list", "query"] {
+        assert_eq!(ask(action, "tank"), format!("status=0 {why}"));
+    }
+    // What was made before is removed.
+    assert_eq!(ask("unmount", "tank"), "status=1\n");
+}
+
 /// `lvcreate` suspends the volume: ended at that moment, it would leave it so.
 #[test]
 fn a_program_that_makes_a_snapshot_goes_on_when_its_helper_is_ended() {

@@ -81,7 +81,7 @@ fn listed(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> Vec<Answer> {
         if !wanted() {
             break;
         }
-        let Some(about) = scan::support(helper, mount, name, wanted) else { continue };
+        let Ok(about) = scan::support(helper, mount, name, wanted) else { continue };
         if let Ok(printed) = helper.run(Action::List, &about, wanted) {
             found.extend(output::list(&printed));
         }

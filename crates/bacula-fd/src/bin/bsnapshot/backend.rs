@@ -48,7 +48,12 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
     };
     let done = match action {
         Action::Subvolumes => backend.subvolumes(work),
-        Action::Support | Action::Check => work.must_not_be_skipped().and_then(|()| backend.support(work)),
+        Action::Support => work.must_not_be_skipped().and_then(|()| backend.support(work)),
+        // Of what is installed and works, too.
+        Action::Check => {
+            let supported = work.must_not_be_skipped().and_then(|()| backend.support(work));
+            supported.and_then(|answer| backend.list(work).map(|_| answer))
+        }
         Action::Create => work.must_not_be_skipped().and_then(|()| backend.create(work)),
         Action::Mount => backend.mount(work),
         Action::Unmount => backend.unmount(work),

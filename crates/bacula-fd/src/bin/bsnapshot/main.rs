@@ -60,6 +60,8 @@ fn usage(complaint: &[u8]) -> ExitCode {
 fn serve(arguments: &Arguments, request: &Request, action: Action) -> Answer {
     let settings = match Settings::read(&arguments.settings_file, arguments.settings_given) {
         Ok(settings) => settings.with(arguments),
+        // Here `create` says it aloud, and what there is can be removed.
+        Err(_) if !action.needs_settings() => Settings::default().with(arguments),
         Err(problem) => return Answer::failed(action, true, &problem),
     };
     let trace = Trace::open(&settings);

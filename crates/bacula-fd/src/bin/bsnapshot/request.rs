@@ -45,6 +45,11 @@ impl Action {
         Self::NAMES.into_iter().find(|(known, _)| name == *known).map(|(_, action)| action)
     }
 
+    /// Whether it is not to be done without the configuration.
+    pub(crate) const fn needs_settings(self) -> bool {
+        !matches!(self, Self::Subvolumes | Self::Support | Self::Unmount | Self::Delete)
+    }
+
     /// Whether a job's snapshot may come of it. What is there may be removed at any time.
     pub(crate) const fn starts_something(self) -> bool {
         !matches!(self, Self::Unmount | Self::Delete)

@@ -149,7 +149,10 @@ impl Helper {
                         Err(Failed { status: answer.status.unwrap_or(0), error, was_ended: false })
                     }
                     _ if status.code() == Some(1) => Err(failed(&printed, &texts::ended(status))),
-                    _ => Err(Failed { status: 0, ..failed(&printed, &texts::ended(status)) }),
+                    _ => {
+                        let was_ended = status.code().is_none();
+                        Err(Failed { status: 0, was_ended, ..failed(&printed, &texts::ended(status)) })
+                    }
                 }
             }
             Ok((printed, None)) => {

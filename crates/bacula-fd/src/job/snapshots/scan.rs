@@ -72,12 +72,22 @@ fn about(mount: &Mount, name: &[u8]) -> Snapshot {
 }
 
 /// Asks whether a file system can have a snapshot; what the helper says of it, if so.
-pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: IsWanted<'_>) -> Option<Snapshot> {
+///
+/// # Errors
+/// It can have none, or the helper has not said that it can.
+pub(crate) fn support(
+    helper: &Helper,
+    mount: &Mount,
+    name: &[u8],
+    wanted: IsWanted<'_>,
+) -> Result<Snapshot, Failed> {
     let known = about(mount, name);
-    let answer = helper.ask(Action::Support, &known, wanted).ok()?;
-    let is_supported = answer.status.is_some_and(|status| status >= 1);
+    let answer = helper.ask(Action::Support, &known, wanted)?;
+    if answer.status.is_none_or(|status| status < 1) {
+        return Err(Failed::default());
+    }
     let device = if answer.device.is_empty() { known.device } else { answer.device };
-    is_supported.then_some(Snapshot { device, kind: answer.kind, ..known })
+    Ok(Snapshot { device, kind: answer.kind, ..known })
 }
 
 #[cfg(test)]

@@ -146,12 +146,20 @@ impl<'j> Session<'j> {
         let name = &self.job.identity.name;
         let mut found = BTreeMap::new();
         for number in choice::devices(regions, table) {
-            let mount = table.main(number).and_then(|at| table.get(at));
+            let Some(mount) = table.main(number).and_then(|at| table.get(at)) else { continue };
             if !wanted() {
                 break;
             }
-            let Some(about) = mount.and_then(|mount| scan::support(&self.helper, mount, name, wanted)) else {
-                continue;
+            let about = match scan::support(&self.helper, mount, name, wanted) {
+                Ok(about) => about,
+                Err(failed) => {
+                    // It has not said that there can be none.
+                    if failed.was_ended && wanted() {
+                        let text = texts::snapshot_not_created(&mount.point, &failed.error);
+                        self.outbox.message(MessageType::Error, &text);
+                    }
+                    continue;
+                }
             };
             // Read as it is now, it is saved with all that is in it.
             if let Some(why) = table.incomplete(number) {
@@ -166,7 +174,7 @@ impl<'j> Session<'j> {
 
     /// Names in subvolumes that are not known are read as they are now.
     fn tell_of_strays(&self, strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) {
-        let has_support = |mount: &Mount| scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_some();
+        let has_support = |mount: &Mount| scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_ok();
         for (name, mount) in choice::without_snapshot(strays, has_support) {
             self.outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
         }

@@ -47,15 +47,11 @@ impl Backend for Lvm {
             let why = "only a directory of its file system is mounted here".to_owned();
             return Err(Failure::Refused { path: top.path().to_owned(), why });
         }
-        let volumes = match Volumes::read(work.tools) {
-            // `create` says it aloud; see the same of btrfs.
-            Err(Failure::NotInstalled { .. }) => {
-                let device = &work.request.device;
-                return Ok(Answer::good().quoted("device", device).bare("type", self.name()).end_line());
-            }
-            volumes => volumes?,
+        let (device, volumes) = (&work.request.device, Volumes::read(work.tools).ok());
+        // If `lvs` fails or doesn't list it, `create` says so aloud; see the same of btrfs.
+        let Some(volume) = volumes.as_ref().and_then(|volumes| volumes.of_device(top.about().st_dev, device)) else {
+            return Ok(Answer::good().quoted("device", device).bare("type", self.name()).end_line());
         };
-        let volume = volumes.of_device(top.about().st_dev, &work.request.device).ok_or(Failure::NotLvm)?;
         work.must_not_be(&volume.path)?;
         if let Some(why) = volume.has_no_snapshots() {
             return Err(Failure::Refused { path: PathBuf::from(&volume.path), why: why.to_owned() });
@@ -66,7 +62,8 @@ impl Backend for Lvm {
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volumes = Volumes::read(work.tools)?;
         let device = &work.request.device;
-        let volume = volumes.at(device).ok_or_else(|| wrong("SNAPSHOT_DEVICE", device, "it is no logical volume"))?;
+        let volume =
+            volumes.at(device).ok_or_else(|| wrong("SNAPSHOT_DEVICE", device, "lvs lists no such logical volume"))?;
         if let Some(why) = volume.has_no_snapshots() {
             return Err(Failure::Refused { path: PathBuf::from(&volume.path), why: why.to_owned() });
         }
@@ -148,7 +145,8 @@ impl Backend for Lvm {
     fn list(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volumes = Volumes::read(work.tools)?;
         let device = &work.request.device;
-        let origin = volumes.at(device).ok_or_else(|| wrong("SNAPSHOT_DEVICE", device, "it is no logical volume"))?;
+        let origin =
+            volumes.at(device).ok_or_else(|| wrong("SNAPSHOT_DEVICE", device, "lvs lists no such logical volume"))?;
         let mut answer = Answer::new();
         for volume in volumes.snapshots_of(origin) {
             let Some(name) = name_in(volume) else { continue };

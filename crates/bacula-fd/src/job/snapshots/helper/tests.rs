@@ -60,7 +60,9 @@ fn an_exit_of_one_has_the_helper_s_own_error_and_other_ends_have_not() {
     assert!(error.starts_with("Error while executing \"create\" /") && error.ends_with("Child exited with code 1\n"));
     let (status, error) = text(ask("other", "echo 'status=2 error=x'; exit 3").unwrap_err());
     assert!(status == 0 && error.contains("helper . status=2 error=x\n Child exited with code 3"), "{error}");
-    let (_, error) = text(ask("killed", "kill -9 $$").unwrap_err());
+    let killed = ask("killed", "kill -9 $$").unwrap_err();
+    assert!(killed.was_ended);
+    let (_, error) = text(killed);
     assert!(error.contains("Child died from signal 9"), "{error}");
     let (_, error) = text(ask("endless", "yes").unwrap_err());
     assert!(error.contains("more than 1 MiB"), "{error}");

@@ -79,14 +79,23 @@ fn a_file_system_on_no_volume_is_not_detected() {
     host.request.device = "/dev/sda1".into();
     assert_eq!(host.error("support"), "Not detected as LVM");
     assert_eq!(host.log(), "", "no program has to be asked");
-    // LUKS is of the device mapper, too; and lvs may know nothing of a device of LVM.
-    let _ = host.is_lvm();
-    assert_eq!(host.error("support"), "Not detected as LVM");
     assert_eq!(host.run("subvolumes").text(), b"");
     assert!(!host.run("subvolumes").is_success());
+}
+
+/// Else the daemon would save the live files without a word.
+#[test]
+fn a_volume_that_lvs_does_not_show_is_an_error_of_create() {
+    let host = host();
+    host.answers("lvs.err", "Volume group vg1 is missing\n");
+    host.answers("lvs.err.2", "Volume group vg1 is missing\n");
+    assert_eq!(host.good("support"), "status=1 device=\"/dev/vg0/root\" type=lvm\n");
+    assert_eq!(host.error("create"), "lvs: Volume group vg1 is missing");
     fs::remove_file(host.path("bin/lvs")).unwrap();
-    assert_eq!(host.good("support"), "status=1 device=\"/dev/sda1\" type=lvm\n");
-    assert_eq!(host.error("create"), "lvs: command not found: install lvm2");
+    assert_eq!(host.good("support"), "status=1 device=\"/dev/vg0/root\" type=lvm\n");
+    for action in ["create", "check"] {
+        assert_eq!(host.error(action), "lvs: command not found: install lvm2");
+    }
 }
 
 #[test]
@@ -154,7 +163,7 @@ fn what_can_have_no_snapshot_is_named() {
     }
     let mut host = host();
     host.request.device = "/dev/vg0/none".into();
-    assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/none\": it is no logical volume");
+    assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/none\": lvs lists no such logical volume");
 }
 
 #[test]
@@ -236,7 +245,7 @@ fn snapshots_are_listed_with_their_state() {
         "status=0 error=\"the snapshot is full, and its data is lost: set a larger lvm_snapshot_size\" type=lvm\n";
     assert_eq!(host.good("list"), format!("{entry}{full}"));
     host.request.device = "/dev/vg0/none".into();
-    assert!(host.error("list").contains("it is no logical volume"));
+    assert!(host.error("list").contains("lvs lists no such logical volume"));
 }
 
 #[test]
@@ -283,7 +292,7 @@ fn nonsense_of_the_programs_is_no_volume() {
     ] {
         let host = host();
         host.answers("lvs", odd);
-        assert_eq!(host.error("support"), "Not detected as LVM", "{odd:?}");
-        assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/root\": it is no logical volume");
+        assert_eq!(host.good("support"), "status=1 device=\"/dev/vg0/root\" type=lvm\n", "{odd:?}");
+        assert_eq!(host.error("create"), "SNAPSHOT_DEVICE=\"/dev/vg0/root\": lvs lists no such logical volume");
     }
 }
