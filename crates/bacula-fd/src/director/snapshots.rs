@@ -51,11 +51,8 @@ impl<'d> Conversation<'d> {
 
     fn list_snapshots(&mut self) {
         let name = self.job().identity.name.clone();
-        let found = self.while_wanted(
-            |helper, wanted| {
-                if helper.exists() { listed(helper, &name, wanted) } else { Vec::new() }
-            },
-        );
+        let places = self.daemon.own_files.snapshot_journal.places();
+        let found = self.while_wanted(|helper, wanted| listed(helper, &name, &places, wanted));
         for Answer { name, volume, device, kind, created, status, error, .. } in found {
             let snapshot = NamedSnapshot { name, volume, device, kind };
             let error = error.unwrap_or_default();
@@ -74,8 +71,11 @@ impl<'d> Conversation<'d> {
 }
 
 /// The snapshots of all file systems of this host.
-fn listed(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> Vec<Answer> {
-    let Ok(table) = scan::table(helper, name, wanted) else { return Vec::new() };
+fn listed(helper: &Helper, name: &[u8], places: &[Vec<u8>], wanted: IsWanted<'_>) -> Vec<Answer> {
+    if !helper.exists() {
+        return Vec::new();
+    }
+    let Ok(table) = scan::table(helper, name, places, wanted) else { return Vec::new() };
     let mut found = Vec::new();
     for (_, mount) in table.devices().filter(|(_, mount)| !mount.is_skipped()) {
         if !wanted() {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use fd_fileset::plain_path;
 use fd_os::lock::Mutex;
 use serde::{Deserialize, Serialize};
 
@@ -101,6 +102,13 @@ impl SnapshotJournal {
         let mut state = self.state.lock();
         state.snapshots.insert(number, snapshot.clone());
         self.write(&mut state);
+    }
+
+    /// Where the snapshots of all jobs are mounted.
+    pub(crate) fn places(&self) -> Vec<Vec<u8>> {
+        let state = self.state.lock();
+        let places = state.snapshots.values().map(|known| plain_path(&known.snap_mount_point));
+        places.filter(|place| place.len() > 1).collect()
     }
 
     /// It is gone, or stays for good.
@@ -211,6 +219,21 @@ mod tests {
             next.forget(number);
         }
         assert!(!path.exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_places_of_all_snapshots_are_known() {
+        let folder = folder("places");
+        let journal = SnapshotJournal::new(&folder, 9102);
+        assert!(journal.places().is_empty());
+        let text = |text: &str| text.as_bytes().to_vec();
+        let number = journal.add(&some("one"));
+        journal.note(number, &Snapshot { snap_mount_point: text("/run/bsnapshot//one/"), ..some("one") });
+        journal.add(&Snapshot { snap_mount_point: text("/"), ..some("two") });
+        assert_eq!(journal.places(), [text("/run/bsnapshot/one")]);
+        journal.forget(number);
+        assert!(journal.places().is_empty());
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -256,16 +256,14 @@ fn is_mount_in_snapshot(name: &Region, table: &MountTable, mounted: &Mounted) ->
     outer.is_some_and(|outer| mounted.contains_key(&outer.device_number))
 }
 
-/// Leaves out where snapshots are mounted, and the directories of snapshots, wherever they are read.
-pub(super) fn hide(snapshots: &mut Snapshots, directories: &[Vec<u8>], table: &MountTable, mounted: &Mounted) {
-    for snapshot in mounted.values() {
-        snapshots.hide(&snapshot.point);
-    }
-    for directory in directories {
-        snapshots.hide(directory);
+/// Leaves out where snapshots are mounted and the directories that hold them, wherever they are
+/// read.
+pub(super) fn hide(snapshots: &mut Snapshots, places: &[Vec<u8>], table: &MountTable, mounted: &Mounted) {
+    for place in places {
+        snapshots.hide(place);
         for (number, snapshot) in mounted {
             let main = table.main(*number).and_then(|at| table.get(at));
-            let inside = main.and_then(|main| path_in_snapshot(directory, &main.point, &snapshot.point));
+            let inside = main.and_then(|main| path_in_snapshot(place, &main.point, &snapshot.point));
             if let Some(inside) = inside {
                 snapshots.hide(&inside);
             }

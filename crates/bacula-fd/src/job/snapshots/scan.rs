@@ -2,6 +2,7 @@
 
 use std::io;
 
+use fd_fileset::lies_in;
 use fd_os::process::IsWanted;
 
 use crate::job::snapshots::helper::{Action, Failed, Helper};
@@ -15,13 +16,24 @@ const MOST_ASKED: usize = 1000;
 /// So many file systems are known at most.
 const MOST_KNOWN: usize = 100_000;
 
-/// The mounts of this host and the subvolumes that the helper names.
+/// The mounts of this host and the subvolumes that the helper names. `places` are where the
+/// daemon's snapshots are mounted.
 ///
 /// # Errors
 /// The kernel's, for the table of mounts.
-pub(crate) fn table(helper: &Helper, name: &[u8], wanted: IsWanted<'_>) -> io::Result<MountTable> {
+pub(crate) fn table(helper: &Helper, name: &[u8], places: &[Vec<u8>], wanted: IsWanted<'_>) -> io::Result<MountTable> {
     let mut ask = |mount: &Mount| helper.run(Action::Subvolumes, &about(mount, name), wanted);
-    Ok(with_subvolumes(mounts::read()?, &mut ask, wanted))
+    Ok(with_subvolumes(without_snapshots(mounts::read()?, places), &mut ask, wanted))
+}
+
+/// Without the snapshots of other jobs, and those of ZFS, which the kernel mounts for a while when
+/// anyone enters them: they would be file systems to walk.
+fn without_snapshots(mut mounts: Vec<Mount>, places: &[Vec<u8>]) -> Vec<Mount> {
+    mounts.retain(|mount| {
+        let is_of_zfs = mount.fs_type == b"zfs" && mount.device.contains(&b'@');
+        !is_of_zfs && !places.iter().any(|place| lies_in(&mount.point, place))
+    });
+    mounts
 }
 
 /// These mounts and the subvolumes that are named when each is asked for them.
@@ -75,12 +87,7 @@ fn about(mount: &Mount, name: &[u8]) -> Snapshot {
 ///
 /// # Errors
 /// It can have none, or the helper has not said that it can.
-pub(crate) fn support(
-    helper: &Helper,
-    mount: &Mount,
-    name: &[u8],
-    wanted: IsWanted<'_>,
-) -> Result<Snapshot, Failed> {
+pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: IsWanted<'_>) -> Result<Snapshot, Failed> {
     let known = about(mount, name);
     let answer = helper.ask(Action::Support, &known, wanted)?;
     if answer.status.is_none_or(|status| status < 1) {
@@ -104,6 +111,24 @@ mod tests {
 
     fn named(device_number: u64, point: &str) -> String {
         format!("dev={device_number} mountpoint={point} fstype=btrfs\n")
+    }
+
+    #[test]
+    fn mounted_snapshots_are_no_file_systems_of_the_host() {
+        let zfs = |device: &str, point| Mount { device: device.as_bytes().to_vec(), ..mount(3, point, "zfs") };
+        let mounts = vec![
+            mount(1, "/", "ext4"),
+            mount(2, "/srv", "xfs"),
+            mount(4, "/srv/.snapshots/other", "xfs"),
+            mount(5, "/run/bsnapshot/other.253-3", "ext4"),
+            mount(6, "/srv/.snapshots2", "xfs"),
+            zfs("tank/x", "/tank"),
+            zfs("tank/x@other", "/tank/.zfs/snapshot/other"),
+        ];
+        let places = ["/srv/.snapshots/other", "/run/bsnapshot/other.253-3"].map(|place| place.as_bytes().to_vec());
+        let left = without_snapshots(mounts, &places);
+        let points: Vec<_> = left.iter().map(|mount| std::str::from_utf8(&mount.point).unwrap()).collect();
+        assert_eq!(points, ["/", "/srv", "/srv/.snapshots2", "/tank"]);
     }
 
     #[test]

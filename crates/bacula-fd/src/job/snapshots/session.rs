@@ -81,7 +81,7 @@ impl<'j> Session<'j> {
             return Ok(session);
         }
         let wanted = || !job.cancel.is_cancelled();
-        let table = match scan::table(&session.helper, &job.identity.name, &wanted) {
+        let table = match scan::table(&session.helper, &job.identity.name, &journal.places(), &wanted) {
             Ok(table) => table,
             Err(error) => {
                 tracing::warn!(%error, "the table of mounts can't be read");
@@ -110,16 +110,17 @@ impl<'j> Session<'j> {
                 job.set_snapshots(false);
             })?;
         }
-        let (mounted, directories) = session.mount(&wanted);
+        let (mounted, mut places) = session.mount(&wanted);
         if job.cancel.is_cancelled() {
             return Err(Over);
         }
+        places.extend(journal.places());
         let (snapshots, not_shown) = session.ask_storage(&wanted, move || {
             let mut not_shown = Vec::new();
             let mut snapshots = choice::readings(&regions, &table, &mounted, &is_shown, |name, mount| {
                 not_shown.push(texts::not_in_snapshot(name, &mount.point));
             });
-            choice::hide(&mut snapshots, &directories, &table, &mounted);
+            choice::hide(&mut snapshots, &places, &table, &mounted);
             (snapshots, not_shown)
         })?;
         for text in not_shown {

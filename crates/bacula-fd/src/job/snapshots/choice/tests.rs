@@ -247,12 +247,13 @@ fn a_name_of_another_include_is_walked_in_each_one_that_crosses_into_it() {
 }
 
 #[test]
-fn snapshots_and_their_directories_are_hidden_as_named_and_as_read() {
+fn places_of_snapshots_are_hidden_as_named_and_as_read() {
     let table = table(&["1 / /", "2 /data /"]);
     let mut snapshots = Snapshots::default();
     let mounted = [(2, snapshot("/snap"))].into_iter().collect();
-    hide(&mut snapshots, &[b"/data/.snapshots".to_vec()], &table, &mounted);
-    assert_eq!(snapshots, expected(&[], &[], &["/snap", "/data/.snapshots", "/snap/.snapshots"]));
+    let places = ["/data/.snapshots", "/run/other"].map(|place| place.as_bytes().to_vec());
+    hide(&mut snapshots, &places, &table, &mounted);
+    assert_eq!(snapshots, expected(&[], &[], &["/run/other", "/data/.snapshots", "/snap/.snapshots"]));
 }
 
 #[test]
