@@ -54,12 +54,9 @@ impl Backend for Btrfs {
     }
 
     fn support(&self, work: &Work<'_>) -> Outcome<Answer> {
-        let top = work.top()?;
+        let top = top_of_subvolume(work)?;
         let path = top.path();
         let why = |why: &str| Failure::Refused { path: path.to_owned(), why: why.to_owned() };
-        if !is_subvolume(&top) {
-            return Err(why("it is not the top directory of a subvolume"));
-        }
         if statvfs(&top.sure_path()).is_ok_and(|about| about.flags().contains(FsFlags::ST_RDONLY)) {
             return Err(why("it is mounted read-only, so no snapshot can be made"));
         }
@@ -138,7 +135,9 @@ impl Backend for Btrfs {
 
     fn list(&self, work: &Work<'_>) -> Outcome<Answer> {
         let mut answer = Answer::new();
-        let Some(directory) = snapshot_directory(&work.top()?, &work.settings.snapshot_dir)? else { return Ok(answer) };
+        // As long as the file system is not mounted, nothing is known of its snapshots.
+        let top = top_of_subvolume(work)?;
+        let Some(directory) = snapshot_directory(&top, &work.settings.snapshot_dir)? else { return Ok(answer) };
         for name in directory.names()? {
             // Other programs keep directories of theirs here.
             let Ok(Some(found)) = directory.child(&name) else { continue };
@@ -223,6 +222,15 @@ impl Snapshot {
         }
         Ok(Self { directory, name: name.to_owned(), subvolume })
     }
+}
+
+fn top_of_subvolume(work: &Work<'_>) -> Outcome<Place> {
+    let top = work.top()?;
+    if is_subvolume(&top) {
+        return Ok(top);
+    }
+    let why = "it is not the top directory of a subvolume".to_owned();
+    Err(Failure::Refused { path: top.path().to_owned(), why })
 }
 
 fn is_subvolume(place: &Place) -> bool {

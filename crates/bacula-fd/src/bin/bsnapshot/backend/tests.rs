@@ -89,6 +89,14 @@ fn a_snapshot_directory_of_another_user_or_a_link_is_refused() {
     assert!(host.error("create").starts_with("btrfs: no snapshot came to be at "));
 }
 
+/// The daemon would forget a snapshot that is not listed.
+#[test]
+fn a_btrfs_that_is_not_mounted_lists_nothing() {
+    let host = Host::new("btrfs");
+    let why = "it is not the top directory of a subvolume";
+    assert_eq!(host.error("list"), format!("{}: refused: {why}", host.request.mount_point.display()));
+}
+
 #[test]
 fn a_path_with_a_link_in_it_is_refused() {
     let mut host = Host::new("zfs");
