@@ -240,6 +240,33 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     Ok(())
 }
 
+/// As a subvolume of a container does, between the helper's answer and its snapshot.
+#[test]
+fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("gone", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    let named = "echo dev=12345 mountpoint=$here/data/gone fstype=btrfs";
+    let of_gone = |action: &str, what: &str| format!("{action}: case $SNAPSHOT_MOUNTPOINT in */gone) {what};; esac");
+    let mode = [
+        format!("subvolumes: case $SNAPSHOT_MOUNTPOINT in */data) {named};; esac"),
+        of_gone("support", "echo status=1 type=fake; exit 0"),
+        of_gone("create", "echo 'status=0 error=\"it is gone\"'; exit 1"),
+    ];
+    helper::set_mode(&folder, "gone", &mode.join("\n"));
+    options.director_resources.extend(place::job("gone", NAME, "All", &[]));
+    let bed = Bed::start(options)?;
+    let job = bed.run(&format!("run job=gone-{NAME} yes"))?.must_be(if fd == Fd::Stock { 'f' } else { 'T' })?;
+    let told = format!("create snapshot of {}/data/gone ERR=it is gone", folder.display());
+    assert!(job.log.contains(&told), "{}", job.log);
+    let saved = bed.catalog().files(job.row.id)?.iter().any(|file| file.path.ends_with(b"only then"));
+    assert_eq!(saved, fd == Fd::Ours, "{}", job.log);
+    Ok(())
+}
+
 /// A helper that says less than it has to.
 #[test]
 fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {

@@ -195,7 +195,7 @@ impl<'j> Session<'j> {
         let number = self.journal.add(&about);
         let answer = match self.helper.ask(Action::Create, &about, wanted) {
             Ok(answer) => answer,
-            Err(failed) => return self.not_created(number, &about, &failed),
+            Err(failed) => return self.not_created(number, device_number, &about, &failed, wanted),
         };
         about.volume = answer.volume;
         if !answer.kind.is_empty() {
@@ -212,9 +212,16 @@ impl<'j> Session<'j> {
         Ok(())
     }
 
-    fn not_created(&self, number: u64, about: &Snapshot, failed: &Failed) -> Result<(), Over> {
-        // A helper that was ended may have made it, or something that it has started makes it later:
-        // then the next start of the daemon looks again.
+    fn not_created(
+        &self,
+        number: u64,
+        device_number: u64,
+        about: &Snapshot,
+        failed: &Failed,
+        wanted: IsWanted<'_>,
+    ) -> Result<(), Over> {
+        // A helper that was ended may have made it, or something that it has started makes it
+        // later: then the next start of the daemon looks again.
         if !failed.was_ended || self.removed(about) == Ok(Removed::Done) {
             self.journal.forget(number);
         }
@@ -222,8 +229,13 @@ impl<'j> Session<'j> {
             return Err(Over);
         }
         let text = texts::snapshot_not_created(&about.mount_point, &failed.error);
-        // The helper says that the job may go on without it.
-        if failed.status == 2 {
+        let point = about.mount_point.clone();
+        let is_there = move || {
+            let found = nix::sys::stat::lstat(OsStr::from_bytes(&point));
+            found.is_ok_and(|found| found.st_dev == device_number)
+        };
+        // The helper says that the job may go on without it; or there is nothing to save any more.
+        if failed.status == 2 || !self.ask_storage(wanted, is_there)? {
             self.outbox.message(MessageType::Error, &text);
             return Ok(());
         }
