@@ -267,6 +267,37 @@ fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Res
     Ok(())
 }
 
+/// The scripts of `docs/snapshots.md`: what was stopped has to be continued.
+#[test]
+fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let mut options = place::options("scripts", &[(NAME, Fd::under_test()?)])?;
+    let folder = options.folder.path().to_owned();
+    helper::set_mode(&folder, "scripts", "create: echo 'status=0 error=\"no space\"'; exit 1");
+    let script = |when: &str, name: &str, more: &str| {
+        let command = folder.join(name);
+        let text = format!("#!/bin/sh\n: > {}-ran-{when}\n", command.display());
+        fs::write(&command, text).unwrap();
+        fs::set_permissions(&command, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let of_client = format!("Runs When = {when}\nRuns On Client = yes\nCommand = \"{}\"", command.display());
+        format!("Run Script {{\n{of_client}\n{more}\n}}")
+    };
+    let scripts = [
+        script("Before", "quiesce", ""),
+        script("AfterVSS", "continue", ""),
+        script("After", "continue-after", "Runs On Success = yes\nRuns On Failure = yes"),
+    ];
+    let scripts: Vec<_> = scripts.iter().map(String::as_str).collect();
+    options.director_resources.extend(place::job("scripts", NAME, "Data", &scripts));
+    let bed = Bed::start(options)?;
+    let job = bed.run(&format!("run job=scripts-{NAME} yes"))?.must_be('f')?;
+    let ran = ["quiesce-ran-Before", "continue-ran-AfterVSS", "continue-after-ran-After"];
+    assert_eq!(ran.map(|name| folder.join(name).exists()), [true, false, true], "{}", job.log);
+    Ok(())
+}
+
 /// A helper that says less than it has to.
 #[test]
 fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
