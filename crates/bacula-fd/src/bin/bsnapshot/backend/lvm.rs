@@ -229,12 +229,16 @@ fn snapshot_size(work: &Work<'_>, volume: &LogicalVolume) -> u64 {
     (bytes / SECTOR * SECTOR).max(SECTOR)
 }
 
-/// Read-only; XFS refuses two file systems of one number, unless it must not look at it.
+/// Read-only. XFS refuses two file systems of one number, unless it must not look at it. A snapshot
+/// that is full has read errors; ext3 and ext4 have what to do then in the superblock, which is
+/// that of the volume: it may be that the host is to panic.
 fn mount_options(work: &Work<'_>, volume: &LogicalVolume) -> OsString {
-    let mut options = OsString::from("ro");
-    if work.request.file_system == "xfs" {
-        options.push(",nouuid");
-    }
+    let usual = match work.request.file_system.as_bytes() {
+        b"xfs" => "ro,nouuid",
+        b"ext3" | b"ext4" => "ro,errors=continue",
+        _ => "ro",
+    };
+    let mut options = OsString::from(usual);
     for (device, more) in &work.settings.mountopts {
         let is_for = |device: &OsString| {
             *device == work.request.device || *device == volume.path || *device == volume.origin_path()

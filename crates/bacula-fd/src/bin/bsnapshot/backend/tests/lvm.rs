@@ -56,7 +56,7 @@ fn a_volume_goes_through_all_actions() {
     assert_eq!(host.good("delete"), "status=1\n");
     let wanted = [
         format!("lvcreate [-s] [-n] [root_{NAME}] [-L] [1073741824b] [/dev/vg0/root]"),
-        format!("mount [-o] [ro] [-t] [ext4] [{volume}] [{}]", at.display()),
+        format!("mount [-o] [ro,errors=continue] [-t] [ext4] [{volume}] [{}]", at.display()),
         format!("umount [--] [{}]", at.display()),
         format!("lvremove [-f] [{volume}]"),
     ];
