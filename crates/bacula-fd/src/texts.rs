@@ -741,6 +741,11 @@ pub(crate) fn snapshot_removed(mount_point: &[u8]) -> Vec<u8> {
     [b"   Delete Snapshot for ", mount_point, b"\n"].concat()
 }
 
+/// A snapshot that stays could not be unmounted.
+pub(crate) fn snapshot_not_unmounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
+    [b"   Unable to unmount snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+}
+
 /// A snapshot could not be deleted.
 pub(crate) fn snapshot_not_removed(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
     [b"   Unable to delete snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()

@@ -312,6 +312,8 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
     let silent = "Unable to parse snapshot command output";
     let volume =
         [format!("mount snapshot {} ERR={reason}", data.display()), format!(" of {} ERR={reason}", data.display())];
+    let stays = Some(format!("unmount snapshot of {} ERR=it is busy", data.display()));
+    let stays: Vec<_> = stays.filter(|_| fd == Fd::Ours).into_iter().collect();
     // The stock daemon takes it for a file system that can have no snapshot.
     let killed = format!("create snapshot of {} ERR=Error while executing \"support\" ", data.display());
     let killed = Some(killed).filter(|_| fd == Fd::Ours).into_iter().collect();
@@ -330,10 +332,12 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
         ),
         ("no-volume", "create: echo status=1; exit 0\nlist: exit 0", 'T', volume.to_vec()),
         ("no-answer", "support: kill -9 $$", 'T', killed),
+        ("no-unmount", "unmount: echo 'status=0 error=\"it is busy\"'; exit 1", 'T', stays),
     ];
     for (name, mode, ..) in &rows {
         helper::set_mode(&folder, name, mode);
-        options.director_resources.extend(place::job(name, NAME, "Data", &[]));
+        let kept: &[&str] = if *name == "no-unmount" { &["Snapshot Retention = 1 hour"] } else { &[] };
+        options.director_resources.extend(place::job(name, NAME, "Data", kept));
     }
     let bed = Bed::start(options)?;
     for (name, _, status, told) in rows {

@@ -12,6 +12,8 @@ use crate::tools::Tools;
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mount {
+    /// The numbers of its device, `253:3`.
+    pub(crate) device: OsString,
     /// What of the file system is mounted: `/`, or the path of a subvolume or of a bind mount.
     pub(crate) root: PathBuf,
     /// Where.
@@ -58,10 +60,11 @@ impl Mounts {
 fn parse(line: &[u8]) -> Option<Mount> {
     let mut words = line.split(|byte| *byte == b' ');
     let plain = |word| OsString::from_vec(unescaped(word));
-    let root = plain(words.nth(3)?).into();
+    let device = plain(words.nth(2)?);
+    let root = plain(words.next()?).into();
     let at = plain(words.next()?).into();
     let mut behind = words.skip_while(|word| word != b"-").skip(1);
-    Some(Mount { root, at, kind: plain(behind.next()?), source: plain(behind.next()?) })
+    Some(Mount { device, root, at, kind: plain(behind.next()?), source: plain(behind.next()?) })
 }
 
 /// A path below the top of a file system, without its first `/`.
@@ -77,8 +80,8 @@ mod tests {
     #[test]
     fn a_line_of_the_kernel_is_read() {
         let line = b"43 27 0:39 /@home /mnt/a\\040b\\134 rw,relatime shared:5 master:1 - btrfs /dev/loop0 rw,subvol=/";
-        let mount =
-            Mount { root: "/@home".into(), at: "/mnt/a b\\".into(), kind: "btrfs".into(), source: "/dev/loop0".into() };
+        let (device, root, at) = ("0:39".into(), "/@home".into(), "/mnt/a b\\".into());
+        let mount = Mount { device, root, at, kind: "btrfs".into(), source: "/dev/loop0".into() };
         assert_eq!(parse(line), Some(mount));
         for short in [&b""[..], b"43 27", b"43 27 0:39 / /mnt rw", b"43 27 0:39 / /mnt rw - ext4"] {
             assert_eq!(parse(short), None);
@@ -87,8 +90,7 @@ mod tests {
 
     #[test]
     fn the_last_mount_of_a_place_counts() {
-        let mount =
-            |at: &str, kind: &str| Mount { root: "/".into(), at: at.into(), kind: kind.into(), source: "x".into() };
+        let mount = |at: &str, kind: &str| parse(format!("1 0 8:1 / {at} rw - {kind} x rw").as_bytes()).unwrap();
         let mounts = Mounts(vec![mount("/", "ext4"), mount("/a", "xfs"), mount("/a", "btrfs")]);
         assert_eq!(mounts.at(Path::new("/a")).unwrap().kind, "btrfs");
         assert_eq!(mounts.containing(Path::new("/a/b/c")).unwrap().at, Path::new("/a"));

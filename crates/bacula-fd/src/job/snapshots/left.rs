@@ -59,8 +59,9 @@ fn settle(daemon: &Daemon, helper: &Helper, number: u64, snapshot: &Snapshot, ou
     let (kind, text) = match outcome {
         // Where nothing was removed, nothing is said. An operator may have been faster.
         Ok(Removed::NotThere) => return daemon.own_files.snapshot_journal.forget(number),
+        // Who deletes it unmounts it.
+        _ if snapshot.stays => return daemon.own_files.snapshot_journal.forget(number),
         Err(_) if !is_there(helper, snapshot, &|| true) => return daemon.own_files.snapshot_journal.forget(number),
-        Ok(Removed::Done) if snapshot.stays => return daemon.own_files.snapshot_journal.forget(number),
         Ok(Removed::Done) => (MessageType::Info, texts::left_snapshot_removed(name, mount_point)),
         Err(failed) => {
             let why = failed.error.trim_ascii_end();

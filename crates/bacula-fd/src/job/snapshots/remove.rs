@@ -23,6 +23,10 @@ pub(super) fn remove(helper: &Helper, snapshot: &Snapshot, wanted: IsWanted<'_>)
     if snapshot.is_mounted
         && let Err(failed) = helper.ask(Action::Unmount, snapshot, wanted)
     {
+        if snapshot.stays {
+            return Err(failed);
+        }
+        // Its removal fails, and says why.
         tracing::debug!(error = %failed.error.escape_ascii(), "a snapshot is not unmounted");
     }
     if snapshot.stays {

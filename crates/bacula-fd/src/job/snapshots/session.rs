@@ -307,6 +307,11 @@ impl<'j> Session<'j> {
             let point = &made.about.mount_point;
             match self.removed(&made.about) {
                 Ok(_) if made.about.stays => {}
+                // Who deletes it unmounts it.
+                Err(failed) if made.about.stays => {
+                    let text = texts::snapshot_not_unmounted(point, &failed.error);
+                    self.outbox.message(MessageType::Error, &text);
+                }
                 Ok(Removed::NotThere) => {
                     let text = texts::snapshot_not_removed(point, texts::NO_SNAPSHOT_VOLUME);
                     self.outbox.message(MessageType::Error, &text);

@@ -134,10 +134,8 @@ impl Backend for Lvm {
 
     fn delete(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volume = find(work)?;
-        // The daemon may have died before it knew of the mount.
-        if !work.request.mount_point.as_os_str().is_empty() && !work.request.name.is_empty() {
-            let _ = self.unmount(work);
-        }
+        // What is busy is told by the program.
+        let _ = release_all(work, &volume);
         work.tools.change_patiently("lvremove", words!["-f", &volume.path])?;
         Ok(Answer::good().end_line())
     }
@@ -182,6 +180,22 @@ fn find(work: &Work<'_>) -> Outcome<LogicalVolume> {
         return Err(wrong("SNAPSHOT_NAME", &work.request.name, "it is not the name of the volume"));
     }
     Ok(volume.clone())
+}
+
+/// Unmounts a snapshot where `mount` can have mounted it. The daemon may have died before it knew
+/// of that, and the console knows no mount points.
+fn release_all(work: &Work<'_>, volume: &LogicalVolume) -> Outcome<()> {
+    for mount in Mounts::read(work.tools)?.all().iter().filter(|mount| volume.is_numbered(&mount.device)) {
+        let (Some(parent), Some(name)) = (mount.at.parent(), mount.at.file_name()) else { continue };
+        let settings = work.settings;
+        if parent == settings.private_dir || parent.file_name() == Some(&settings.snapshot_dir) {
+            let directory = Place::open(parent)?.must_be_ours()?;
+            if directory.is_guarded() {
+                release(work, &directory, name)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `LV_NAME`, cut if it would be too long for the device mapper, which doubles each `-`.

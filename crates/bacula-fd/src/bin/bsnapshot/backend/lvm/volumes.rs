@@ -60,6 +60,11 @@ impl LogicalVolume {
         path == self.path || path == self.mapper_path
     }
 
+    /// Whether these are the numbers of its device, as in the table of mounts.
+    pub(super) fn is_numbered(&self, numbers: &OsStr) -> bool {
+        self.device.is_some_and(|(major, minor)| *numbers == *format!("{major}:{minor}"))
+    }
+
     /// Whether it is in a thin pool.
     pub(super) fn is_thin(&self) -> bool {
         self.kind() == b'V' && !self.pool.is_empty()

@@ -279,6 +279,24 @@ fn a_snapshot_of_a_job_is_found_by_the_name_of_the_job() {
     assert!(host.changes()[0].starts_with("umount [--] "));
 }
 
+/// As the console does, which knows no mount point.
+#[test]
+fn a_snapshot_that_is_still_mounted_is_unmounted_and_removed() {
+    let mut host = host();
+    let at = host.request.mount_point.join(".snapshots").join(NAME);
+    fs::create_dir_all(&at).unwrap();
+    let mount = |at: &std::path::Path| format!("1 0 254:7 / {} ro - ext4 x ro\n", at.display());
+    // An operator looks at it.
+    fs::write(host.path("mountinfo"), mount(&host.path("mnt/by-hand")) + &mount(&at)).unwrap();
+    host.request.mount_point = "".into();
+    assert_eq!(host.good("delete"), "status=1\n");
+    assert_eq!(
+        host.changes(),
+        [format!("umount [--] [{}]", at.display()), format!("lvremove [-f] [/dev/vg0/root_{NAME}]")]
+    );
+    assert!(!at.exists());
+}
+
 #[test]
 fn nonsense_of_the_programs_is_no_volume() {
     for odd in [
