@@ -93,12 +93,15 @@ impl Backend for Lvm {
     fn mount(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volume = find(work)?;
         let top = work.top()?;
-        let directory = make_snapshot_directory(&top, &work.settings.snapshot_dir, work.tools)?;
-        let (at, place) = if directory.is_guarded() {
-            (directory.make(work.name()?, work.tools)?, directory)
+        let below = |directory: Place, name: &OsStr| directory.make(name, work.tools).map(|at| (at, directory));
+        let usual = || below(make_snapshot_directory(&top, &work.settings.snapshot_dir, work.tools)?, work.name()?);
+        // What is another user's is not touched. Others may be read-only or full.
+        let found = if top.is_guarded() { usual().ok() } else { None };
+        let (at, place) = if let Some(found) = found {
+            found
         } else {
             let private = Private::make(work, &top)?;
-            (private.directory.make(&private.name, work.tools)?, private.directory)
+            below(private.directory, &private.name)?
         };
         let options = mount_options(work, &volume);
         let kind = &work.request.file_system;
@@ -112,7 +115,7 @@ impl Backend for Lvm {
             let _ = at.path().file_name().map(|name| place.remove(name, work.tools));
             return Err(failure);
         }
-        Ok(mounted(at.path(), work.snapshot_directory()))
+        Ok(mounted(at.path(), place.path()))
     }
 
     fn unmount(&self, work: &Work<'_>) -> Outcome<Answer> {
@@ -122,8 +125,9 @@ impl Backend for Lvm {
         if let Some(private) = Private::find(work, &top)? {
             private.release(work)?;
         }
-        let directory = snapshot_directory(&top, &work.settings.snapshot_dir)?.filter(Place::is_guarded);
-        if let Some(directory) = directory {
+        // What is no directory of ours was not used.
+        let directory = snapshot_directory(&top, &work.settings.snapshot_dir).ok().flatten();
+        if let Some(directory) = directory.filter(Place::is_guarded) {
             let usual = told.as_os_str().is_empty() || told.parent() == Some(directory.path());
             if usual && told.file_name().is_none_or(|last| last == name) {
                 release(work, &directory, name)?;

@@ -211,13 +211,17 @@ fn a_file_system_of_another_user_is_mounted_in_a_directory_of_ours() {
     let mut host = host();
     // Any user may exchange what is in it.
     fs::set_permissions(&host.request.mount_point, fs::Permissions::from_mode(0o777)).unwrap();
+    // It is not touched.
+    let theirs = host.request.mount_point.join(".snapshots");
+    fs::write(&theirs, "theirs").unwrap();
     let mounted = host.good("mount");
     let private = fs::read_dir(host.path("run/bsnapshot")).unwrap().next().unwrap().unwrap().path();
     assert!(private.file_name().unwrap().to_string_lossy().starts_with(&format!("{NAME}.")), "{private:?}");
-    let directory = host.request.mount_point.join(".snapshots");
+    let directory = host.path("run/bsnapshot");
     let wanted =
         format!("status=1 snapmountpoint=\"{}\" snapdirectory=\"{}\"\n", private.display(), directory.display());
     assert_eq!(mounted, wanted);
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
     host.request.snapshot_mount_point = private.clone();
     fs::write(host.path("mountinfo"), format!("1 0 254:7 / {} ro - ext4 x ro\n", private.display())).unwrap();
     host.answers("umount.err", "umount: target is busy.\n");
@@ -227,6 +231,17 @@ fn a_file_system_of_another_user_is_mounted_in_a_directory_of_ours() {
         host.changes()[1..],
         [format!("umount [--] [{}]", private.display()), format!("umount [--] [{}]", private.display())]
     );
+}
+
+/// As one that is read-only or full.
+#[test]
+fn a_file_system_that_takes_no_directory_is_mounted_in_a_directory_of_ours() {
+    let host = host();
+    fs::write(host.request.mount_point.join(".snapshots"), "").unwrap();
+    assert!(host.good("mount").contains(&format!("snapdirectory=\"{}\"", host.path("run/bsnapshot").display())));
+    assert_eq!(fs::read_dir(host.path("run/bsnapshot")).unwrap().count(), 1);
+    assert_eq!(host.good("unmount"), "status=1\n");
+    assert_eq!(fs::read_dir(host.path("run/bsnapshot")).unwrap().count(), 0);
 }
 
 #[test]
