@@ -673,6 +673,9 @@ pub(crate) fn snapshot_not_deleted(why: &[u8]) -> Vec<u8> {
     [b"2999 Snapshot deleted ERR=", bash_spaces(why).as_slice(), b"\n"].concat()
 }
 
+/// Why a snapshot is not deleted.
+pub(crate) const SNAPSHOT_IN_USE: &[u8] = b"a job reads it";
+
 /// One line of `snapshot list` (reference 07 §12.6).
 pub(crate) fn listed_snapshot(snapshot: &NamedSnapshot, created: i64, status: i64, error: &[u8]) -> Vec<u8> {
     let bash = |value: &[u8]| bash_spaces(value);

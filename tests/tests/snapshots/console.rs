@@ -41,7 +41,7 @@ const COMMANDS: [(&str, &str); 16] = [
 ];
 
 /// The frames that answer a command.
-fn answer(port: u16, command: &str) -> Result<Vec<String>> {
+pub(crate) fn answer(port: u16, command: &str) -> Result<Vec<String>> {
     let mut peer = director_session(port, 0)?;
     peer.send(command.as_bytes())?;
     // These end the connection.

@@ -9,7 +9,7 @@ use bed::{Bed, Fd, ONLY_OURS, PATIENCE, Result, wait_for};
 use nix::unistd::geteuid;
 use serde_json::{Map, Value};
 
-use crate::{helper, place};
+use crate::{console, helper, place};
 
 /// Says that it is there, and waits: `ACTION: …`.
 fn waits(action: &str, seconds: u32) -> String {
@@ -30,6 +30,21 @@ fn calls_after_support(folder: &Path, job: &str) -> Vec<String> {
 
 fn expected(actions: &[&str]) -> Vec<String> {
     actions.iter().map(|action| format!("{action} /bed/data")).collect()
+}
+
+fn wait_for_calls(folder: &Path, job: &str, actions: &[&str]) -> Result<()> {
+    wait_for(&format!("the calls of {job}"), PATIENCE, || {
+        let calls = calls_after_support(folder, job);
+        Ok(if calls == expected(actions) { Ok(()) } else { Err(format!("{calls:?}")) })
+    })
+}
+
+/// The command of a console for the first snapshot in a journal.
+fn deletion_of_the_first(journal: &Path) -> String {
+    let (_, snapshots): (u32, Vec<Map<String, Value>>) = serde_json::from_slice(&fs::read(journal).unwrap()).unwrap();
+    let volume: Vec<u8> = serde_json::from_value(snapshots.first().unwrap()["volume"].clone()).unwrap();
+    let volume = String::from_utf8(volume).unwrap().replace(' ', "\u{1}");
+    format!("snapshot del name=lost volume={volume} device=/dev/x tdate=17 type=fake\n")
 }
 
 fn no_journal(path: &Path) -> Result<()> {
@@ -71,7 +86,8 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     }
     let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
     let after_all = format!("{}\nlist: [ -e $here/after-all ] || exit 0", waits("create", 600));
-    for (name, mode) in [("lost", waits("mount", 3)), ("gone", late), ("c-late", after_all)] {
+    let lost = "mount: touch $here/$job-waits; while [ ! -e $here/is-lost ]; do sleep 0.1; done".to_owned();
+    for (name, mode) in [("lost", lost), ("gone", late), ("c-late", after_all)] {
         helper::set_mode(&folder, name, &mode);
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
@@ -114,8 +130,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     let job = start(&bed, "c-late")?;
     bed.console(&[&format!("cancel jobid={job}")])?;
     assert_eq!(bed.wait(job)?.row.status, 'A');
-    assert_eq!(calls_after_support(&folder, "c-late"), expected(&["create", "list"]));
-    assert!(journal.exists());
+    wait_for_calls(&folder, "c-late", &["create", "list"])?;
     fs::write(folder.join("after-all"), "").unwrap();
 
     // The daemon dies; the next one finds what it has left.
@@ -128,10 +143,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     helper::set_mode(&folder, "never", "list: exit 0");
     begin_another(&journal, "never-under.2026-11-23_01.02.03_04");
     bed.client("under")?.daemon().start()?;
-    wait_for("the snapshots to be removed", PATIENCE, || {
-        let calls = calls_after_support(&folder, "k-create");
-        Ok(if calls == expected(&["create", "list", "delete"]) { Ok(()) } else { Err(format!("{calls:?}")) })
-    })?;
+    wait_for_calls(&folder, "k-create", &["create", "list", "delete"])?;
     // It was made after all.
     helper::set_mode(&folder, "never", "");
     no_journal(&journal)?;
@@ -154,9 +166,14 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
         assert!(told, "{name}: {said}");
     }
 
-    // The Storage Daemon dies.
+    // One that is kept may expire while it is read.
     start(&bed, "lost")?;
+    let answer = console::answer(bed.client("under")?.port(), &deletion_of_the_first(&journal))?;
+    assert!(answer.contains(&"2999 Snapshot deleted ERR=a\u{1}job\u{1}reads\u{1}it\n".to_owned()), "{answer:?}");
+
+    // The Storage Daemon dies.
     bed.storage().kill()?;
+    fs::write(folder.join("is-lost"), "").unwrap();
     no_journal(&journal)?;
     assert_eq!(calls_after_support(&folder, "lost"), expected(&["create", "mount", "unmount", "delete"]));
 

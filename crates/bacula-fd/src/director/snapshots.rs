@@ -29,6 +29,10 @@ impl<'d> Conversation<'d> {
                 };
                 self.reply(&reply);
             }
+            // Its catalog has it while it is read, and it may be past its retention by then.
+            SnapshotOrder::Delete(named) if self.daemon.own_files.snapshot_journal.is_read_by_a_job(&named.volume) => {
+                self.reply(&texts::snapshot_not_deleted(texts::SNAPSHOT_IN_USE));
+            }
             SnapshotOrder::Delete(named) => {
                 let answer = self.while_wanted(|helper, wanted| helper.ask(Action::Delete, &about(named), wanted));
                 match answer {

@@ -111,6 +111,11 @@ impl SnapshotJournal {
         places.filter(|place| place.len() > 1).collect()
     }
 
+    /// Whether a job reads this volume.
+    pub(crate) fn is_read_by_a_job(&self, volume: &[u8]) -> bool {
+        self.state.lock().snapshots.values().any(|known| known.is_mounted && known.volume == volume)
+    }
+
     /// It is gone, or stays for good.
     pub(crate) fn forget(&self, number: u64) {
         let mut state = self.state.lock();
