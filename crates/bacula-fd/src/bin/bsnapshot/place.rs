@@ -165,9 +165,13 @@ pub(crate) fn snapshot_directory(top: &Place, name: &OsStr) -> Outcome<Option<Pl
 /// # Errors
 /// The same, and it can't be made.
 pub(crate) fn make_snapshot_directory(top: &Place, name: &OsStr, tools: &Tools<'_>) -> Outcome<Place> {
-    match snapshot_directory(top, name)? {
-        Some(place) => Ok(place),
-        None => top.make(name, tools)?.must_be_ours(),
+    if let Some(place) = snapshot_directory(top, name)? {
+        return Ok(place);
+    }
+    match top.make(name, tools) {
+        // Another job was faster.
+        Err(failure) => snapshot_directory(top, name)?.ok_or(failure),
+        made => made?.must_be_ours(),
     }
 }
 
@@ -194,4 +198,31 @@ fn cannot(what: &str, path: &Path, errno: Errno) -> Failure {
         _ => "can't make the directory",
     };
     Failure::File { doing, path: path.to_owned(), error: errno.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::Settings;
+    use crate::trace::Trace;
+
+    #[test]
+    fn two_jobs_make_one_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = Place::open(&folder.path().canonicalize().unwrap()).unwrap();
+        let make = |start: &std::sync::Barrier| {
+            let (settings, trace) = (Settings::default(), Trace::default());
+            start.wait();
+            make_snapshot_directory(&top, OsStr::new("x"), &Tools::new(&settings, &trace)).map(|_| ())
+        };
+        for _ in 0..2000 {
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| make(&start));
+                make(&start).unwrap();
+                other.join().unwrap().unwrap();
+            });
+            std::fs::remove_dir(folder.path().join("x")).unwrap();
+        }
+    }
 }
