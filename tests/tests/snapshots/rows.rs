@@ -240,6 +240,28 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     Ok(())
 }
 
+/// As one in `/run/bsnapshot` is, if `/run` is walked.
+#[test]
+fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("mounted-below", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    options.folder.make("other/mounted")?;
+    fs::write(folder.join("other/mounted/only then"), "snapshot").unwrap();
+    helper::set_mode(&folder, "below", "mount: echo status=1 snapmountpoint=$here/data/other/mounted; exit 0");
+    options.director_resources.extend(place::job("below", NAME, "All", &[]));
+    let bed = Bed::start(options)?;
+    let job = bed.run(&format!("run job=below-{NAME} yes"))?.must_be('T')?;
+    let files = bed.catalog().files(job.row.id)?;
+    let is_saved = |end: &str| files.iter().any(|file| file.path.ends_with(end.as_bytes()));
+    assert!(is_saved("/data/only then") && is_saved("/data/other/in other"), "{files:?}");
+    assert_eq!(is_saved("/data/other/mounted/only then"), fd == Fd::Stock, "{files:?}");
+    Ok(())
+}
+
 /// As a subvolume of a container does, between the helper's answer and its snapshot.
 #[test]
 fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Result<()> {
