@@ -283,6 +283,13 @@ pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
     join(&[b"Attributes of ", path, b" not updated: ", IS_ANOTHER])
 }
 
+/// A directory that was there is not given away: the record may be for another one.
+pub(crate) fn directory_refused(path: &[u8], there: (u32, u32), record: (u32, u32)) -> Vec<u8> {
+    let [there, record] = [there, record].map(|(uid, gid)| format!("{uid}:{gid}"));
+    let why = format!("belongs to {there} and not to {record}, and another user may have put it there.");
+    join(&[b"Attributes of ", path, b" not restored: it ", why.as_bytes()])
+}
+
 /// The same of a patch.
 pub(crate) fn patch_refused(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not patched: ", IS_ANOTHER])
@@ -494,6 +501,8 @@ pub(crate) enum NoData {
     New,
     /// The record itself has made it.
     JustMade,
+    /// Its owner is not that of the record.
+    OfAnother,
 }
 
 pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
@@ -506,6 +515,7 @@ pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
         }
         NoData::BelowWhere => "data is written to special files only at their original path, without where".to_owned(),
         NoData::New => "it is newer than this job, and data is written to special files that are older only".to_owned(),
+        NoData::OfAnother => "it belongs to another user, and who can change its name may have put it there".to_owned(),
         NoData::JustMade => "it did not exist before this job, which made it without its data".to_owned(),
     };
     join(&[b"Data of ", path, b" not restored: ", reason.as_bytes(), b"."])

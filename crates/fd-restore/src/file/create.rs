@@ -281,9 +281,16 @@ impl Creator<'_, '_> {
         }
         let existing = self.directories.open(path).ok().and_then(|directory| fstat(directory.handle()).ok());
         self.decide(item, path, existing.as_ref(), |here| pin(here, b"."))?;
-        match self.directories.make(path, item.directories(true)) {
-            Ok(_existed) => Ok(Created::ByCore),
-            Err(error) => self.not_made(item, &item.output, path, error, false),
+        if let Err(error) = self.directories.make(path, item.directories(true)) {
+            return self.not_made(item, &item.output, path, error, false);
+        }
+        let owner = (item.stat.uid, item.stat.gid);
+        match self.directories.put_there_by_another(path, owner) {
+            None => Ok(Created::ByCore),
+            Some(found) => {
+                self.report.now(MessageType::Error, &texts::directory_refused(&item.output, found, owner));
+                Err(Created::Kept)
+            }
         }
     }
 
@@ -446,6 +453,11 @@ impl Creator<'_, '_> {
             // Held, so that what is examined is what is opened.
             let there = ready.and_then(|()| pin(self.here()?, name));
             if let Ok(there) = there {
+                let found = fstat(&there);
+                let owner = (stat.uid, stat.gid);
+                if !found.is_ok_and(|found| self.directories.may_update(path, &found, owner)) {
+                    return self.no_data(item, &NoData::OfAnother);
+                }
                 return match open_for_data(self.directories, path, name, stat.mode, &File::from(there), self.cancel) {
                     Ok(file) => Ok(Created::Data(Taker::File(OutputFile::waiting(file, self.cancel)))),
                     Err(NotOpened::Refused(why)) => self.no_data(item, &why),

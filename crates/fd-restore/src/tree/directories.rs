@@ -214,7 +214,7 @@ pub(crate) struct Directories {
     rule: LinkRule,
     recorded: RecordedDirectories,
     made: Remembered,
-    /// The objects that are no directories, with the paths that they were made under.
+    /// The objects that this job has made, with the paths that they were made under.
     made_objects: Remembered,
     /// The paths of what stays, since the object of a record could not replace it.
     staying: Remembered,
@@ -304,10 +304,15 @@ impl Directories {
                     // A link is not followed here: what was just made is a directory.
                     let handle = open_directory(directory, name, OFlag::O_RDONLY)
                         .map_err(|errno| OpenError::System { end, errno })?;
-                    let fresh = guarded || fstat(&handle).is_ok_and(|stat| rule.is_fresh(&stat));
+                    let found = fstat(&handle);
+                    let fresh = guarded || found.is_ok_and(|found| rule.is_fresh(&found));
                     let floor = floor_at(path, end, handle.as_fd(), self.last()?.floor)?;
                     self.push(path, end, Reached { handle, readable: true, through_link: false }, true, floor);
-                    self.made.insert(&path.as_bytes().get(..end).unwrap_or_default());
+                    let made = path.as_bytes().get(..end).unwrap_or_default();
+                    self.made.insert(&made);
+                    if let Ok(found) = found {
+                        self.made_objects.insert(&(made, Identity::of(&found)));
+                    }
                     if fresh {
                         // The last one has a record, unless it is only the parent of a file.
                         let is_last = end == path.as_bytes().len();
@@ -500,6 +505,24 @@ impl Directories {
         let directory = self.held.last().and_then(|dir| fstat(&dir.handle).ok());
         let is_of_its_owner = |dir: FileStat| dir.st_uid == found.st_uid && dir.st_mode & 0o022 == 0;
         directory.is_some_and(is_of_its_owner) || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
+    }
+
+    /// The owner of the current directory, which was reached by `path`, if it may not get owner and
+    /// mode of a record with this one: it belongs to another user, neither it nor who alone can
+    /// change its name there, and this job has not made it. Nothing can be a name of a directory
+    /// beside its own, so in a sticky directory it is its owner who has put it there.
+    pub(crate) fn put_there_by_another(&self, path: &OutputPath, owner: (u32, u32)) -> Option<(u32, u32)> {
+        let dir = self.held.last()?;
+        // What is behind a link was judged with that. Nobody changes the name of the root directory.
+        if dir.made || dir.last_link == Some(dir.end) || dir.end == 0 {
+            return None;
+        }
+        let found = fstat(&dir.handle).ok()?;
+        let above = || fstatat(&dir.handle, "..", AtFlags::empty());
+        let is_its_own = (found.st_uid, found.st_gid) == owner
+            || above().is_ok_and(|above| self.rule.guards_names_of(found.st_uid, &above))
+            || self.made_objects.contains(&(path.as_bytes(), Identity::of(&found)));
+        (!is_its_own).then_some((found.st_uid, found.st_gid))
     }
 
     /// Whether what was found in a directory under a path may get another name by a record with

@@ -200,7 +200,7 @@ impl LinkRule {
 
     /// Whether only they and this user can change the names there of what belongs to this user. In
     /// a sticky directory others can change those of what the job gives away.
-    fn guards_names_of(&self, user: u32, directory: &FileStat) -> bool {
+    pub(super) fn guards_names_of(&self, user: u32, directory: &FileStat) -> bool {
         let is_theirs = self.is_ours(directory) || directory.st_uid == user;
         is_theirs && (directory.st_mode & 0o022 == 0 || directory.st_mode & 0o1000 != 0)
     }

@@ -591,6 +591,136 @@ fn change_what_alice_may_have_swapped(is_patch: bool) {
     }
 }
 
+/// Between the records of two backups, whoever owns the directory above can give the name to
+/// another user's directory.
+#[test]
+fn a_directory_record_is_not_for_what_another_user_has_put_there() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for is_swapped in [false, true] {
+        let place = Place::new();
+        let directory = |name: &str, uid, mode| {
+            let mut saved = Saved::directory(name);
+            (saved.stat.uid, saved.stat.mode) = (uid, mode);
+            saved
+        };
+        place.job().run(Volume::new().put(&directory("/home/", 12345, 0o040_755))).assert_quiet();
+        let hers = directory("/home/d/", 12345, 0o040_755);
+        let mut volume = Volume::new();
+        volume.put(&directory("/home/secret/", 0, 0o040_700)).put(&hers).symlink("/home/link", "d");
+        if is_swapped {
+            volume.frames.push(Frame::Rename(place.path("home/secret"), place.path("home/d")));
+        }
+        volume.put(&hers).record(Stream::LINUX_ACCESS_ACL, b"u::rwx,u:12345:rwx,g::r-x,m::rwx,o::r-x\0");
+        let finished = place.job().run(&volume);
+        let found = (place.stat("home/d").uid(), place.mode("home/d") & 0o7777);
+        if is_swapped {
+            let text = format!(
+                "Attributes of {} not restored: it belongs to 0:0 and not to 12345:{}, and another user may have put it \
+                 there.\n",
+                place.text("home/d/"),
+                hers.stat.gid
+            );
+            assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+            assert_eq!(found, (0, 0o700));
+        } else {
+            finished.assert_quiet();
+            assert_eq!(found, (12345, 0o775));
+        }
+    }
+}
+
+/// In a system that is restored in place, directories may have other owners than before.
+#[test]
+fn a_directory_gets_its_owner_where_nobody_else_can_change_its_name() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for (above, mode, there, is_restored) in [
+        (0, 0o755, 0, true),
+        (0, 0o755, 12345, true),
+        (0, 0o1777, 0, true),
+        (12345, 0o755, 12345, true),
+        (777, 0o755, 777, true),
+        // It belongs to whom the record says.
+        (777, 0o777, 1001, true),
+        (12345, 0o755, 0, false),
+        (12345, 0o755, 777, false),
+        (12345, 0o1777, 0, false),
+        (0, 0o775, 0, false),
+        (777, 0o775, 777, false),
+    ] {
+        for stream in [Stream::ATTRIBUTES, Stream::ATTRIBUTES_UPDATE] {
+            let place = Place::new();
+            fs::create_dir_all(place.path("above/d")).unwrap();
+            for (name, uid, mode) in [("above", above, mode), ("above/d", there, 0o700)] {
+                chown(place.path(name), Some(uid), Some(uid)).unwrap();
+                fs::set_permissions(place.path(name), fs::Permissions::from_mode(mode)).unwrap();
+            }
+            let mut saved = Saved { stream, ..Saved::directory("/above/d/") };
+            (saved.stat.uid, saved.stat.gid) = (1001, 1001);
+            let finished = place.job().run(Volume::new().put(&saved));
+            let told = usize::from(!is_restored);
+            assert_eq!(finished.told().len(), told, "{above} {mode:o} {there}: {:?}", finished.told());
+            let expected = if is_restored { (1001, 0o750) } else { (there, 0o700) };
+            let found = place.stat("above/d");
+            assert_eq!((found.uid(), found.mode() & 0o7777), expected, "{above} {mode:o} {there}");
+        }
+    }
+}
+
+/// What the job itself has made belongs to root until its record comes, also where it has left it
+/// meanwhile.
+#[test]
+fn a_directory_that_the_job_has_made_gets_its_owner_wherever_it_is() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    let hers = |mut saved: Saved| {
+        saved.stat.uid = 12345;
+        saved
+    };
+    place.job().run(Volume::new().put(&hers(Saved::directory("/home/")))).assert_quiet();
+    let mut volume = Volume::new();
+    for name in ["/home/new/deep/f", "/home/else/f"] {
+        volume.put(&hers(Saved::file(name)));
+    }
+    for name in ["/home/new/deep/", "/home/new/", "/home/else/"] {
+        volume.put(&hers(Saved::directory(name)));
+    }
+    place.job().run(&volume).assert_quiet();
+    let owners = ["home/new/deep", "home/new", "home/else"].map(|name| place.stat(name).uid());
+    assert_eq!(owners, [12345; 3]);
+}
+
+/// It stays, gets owner and mode of the record, and data is written to it.
+#[test]
+fn a_fifo_that_another_user_may_have_put_there_stays_as_it_is() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    let place = Place::new();
+    nix::unistd::mkfifo(&place.path("fifo"), nix::sys::stat::Mode::S_IRUSR | nix::sys::stat::Mode::S_IWUSR).unwrap();
+    chown(place.root(), Some(12345), Some(12345)).unwrap();
+    let_it_be_old();
+    // Who reads it, so that no job waits for one.
+    let reader = File::options().read(true).write(true).open(place.path("fifo")).unwrap();
+    let mut saved = Saved::new(&place.text("fifo"), FileType::Fifo, 0o010_666);
+    saved.stat.uid = 12345;
+    let mut job = place.job();
+    job.plan.output = fd_restore::OutputNames::Original;
+    let finished = job.run(Volume::new().put(&saved).record(Stream::FILE_DATA, b"evil"));
+    let text = format!(
+        "Data of {} not restored: it belongs to another user, and who can change its name may have put it there.\n",
+        place.text("fifo")
+    );
+    assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
+    assert_eq!((place.stat("fifo").uid(), place.mode("fifo")), (0, 0o010_600));
+    drop(reader);
+}
+
 /// The other name would be that of a program of hers. Size and time may be as they were saved.
 #[test]
 fn a_hard_link_is_not_made_to_what_another_user_has_put_there() {
