@@ -147,16 +147,28 @@ impl Decryptor {
     /// # Errors
     /// When its length is beyond reason: the data is damaged, or the key is wrong.
     pub fn next_block(&mut self) -> Result<Option<&[u8]>, DataError> {
+        let Some(length) = self.next_length()? else { return Ok(None) };
+        let begin = self.taken + LENGTH_LEN;
+        let Some(block) = self.plain.get(begin..begin + length) else { return Ok(None) };
+        self.taken = begin + length;
+        Ok(Some(block))
+    }
+
+    /// Whether there is reason in the next block, as far as its length has come.
+    ///
+    /// # Errors
+    /// Those of [`Self::next_block`].
+    pub fn check_next(&self) -> Result<(), DataError> {
+        self.next_length().map(drop)
+    }
+
+    /// The length of the next block, once that has come.
+    fn next_length(&self) -> Result<Option<usize>, DataError> {
         let rest = self.plain.get(self.taken..).unwrap_or_default();
-        let Some((length, rest)) = rest.split_first_chunk::<LENGTH_LEN>() else { return Ok(None) };
+        let Some((length, _)) = rest.split_first_chunk::<LENGTH_LEN>() else { return Ok(None) };
         let announced = u32::from_be_bytes(*length);
         let length = usize::try_from(announced).unwrap_or(usize::MAX);
-        if length > LONGEST {
-            return Err(DataError::Length(announced));
-        }
-        let Some(block) = rest.get(..length) else { return Ok(None) };
-        self.taken += LENGTH_LEN + length;
-        Ok(Some(block))
+        if length > LONGEST { Err(DataError::Length(announced)) } else { Ok(Some(length)) }
     }
 
     /// Bytes that belong to a block whose end has not come.

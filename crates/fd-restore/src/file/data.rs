@@ -21,6 +21,14 @@ pub(crate) struct DataPath {
     win32: Win32Stream,
 }
 
+/// A record when it is known that its data can be restored, as far as it tells.
+pub(crate) enum Examined {
+    /// It is unpacked.
+    Unpacked(Unpacked),
+    /// It is decrypted.
+    Decrypted,
+}
+
 /// What takes the data of a file, and what that involves.
 pub(crate) struct Destination<'a, 'r, 'j> {
     pub(crate) taker: &'a mut Taker,
@@ -102,36 +110,41 @@ impl DataPath {
         self.win32 = Win32Stream::default();
     }
 
-    /// Fails if the first record of a file shows that its data can't be restored.
+    /// Decrypts or unpacks a record of the file whose data comes. Fails if it shows that its data
+    /// can't be restored.
     pub(crate) fn examine(
         &mut self,
         stream: Stream,
         record: &[u8],
-        encryption: &Encryption,
+        encryption: &mut Encryption,
         path: &[u8],
         report: &mut Report<'_>,
-    ) -> Result<(), DataLost> {
+    ) -> Result<Examined, DataLost> {
         let layout = stream.layout();
         if layout.is_encrypted {
-            encryption.check_session(path, report)
+            encryption.record(stream, record, path, report).map(|()| Examined::Decrypted)
         } else {
-            unpack(&mut self.unpacker, layout, record, path, report).map(|_data| ())
+            unpack(&mut self.unpacker, layout, record, path, report).map(Examined::Unpacked)
         }
     }
 
-    /// Writes the data of one record.
+    /// Writes the data of one record, which may be examined.
     pub(crate) fn record(
         &mut self,
         stream: Stream,
         record: &[u8],
+        examined: Option<Examined>,
         encryption: &mut Encryption,
         to: &mut Destination<'_, '_, '_>,
     ) -> Result<(), DataLost> {
-        if !stream.layout().is_encrypted {
-            return self.write(stream, record, to);
+        let examined = match examined {
+            Some(examined) => examined,
+            None => self.examine(stream, record, encryption, &to.item.output, to.report)?,
+        };
+        match examined {
+            Examined::Unpacked(unpacked) => self.write(stream, record, &unpacked, to),
+            Examined::Decrypted => self.write_decrypted(encryption, to),
         }
-        encryption.record(stream, record, &to.item.output, to.report)?;
-        self.write_decrypted(encryption, to)
     }
 
     /// All records have come: writes what the cipher's last block contains. Fails if it is known
@@ -160,23 +173,29 @@ impl DataPath {
     ) -> Result<(), DataLost> {
         let stream = encryption.stream();
         while let Some(block) = encryption.next_block(&to.item.output, to.report)? {
-            self.write(stream, block, to)?;
+            let unpacked = unpack(&mut self.unpacker, stream.layout(), block, &to.item.output, to.report)?;
+            self.write(stream, block, &unpacked, to)?;
         }
         Ok(())
     }
 
     /// Writes one record, or one block of encrypted data once it is decrypted.
-    fn write(&mut self, stream: Stream, record: &[u8], to: &mut Destination<'_, '_, '_>) -> Result<(), DataLost> {
+    fn write(
+        &mut self,
+        stream: Stream,
+        record: &[u8],
+        unpacked: &Unpacked,
+        to: &mut Destination<'_, '_, '_>,
+    ) -> Result<(), DataLost> {
         let mut layout = stream.layout();
         // The patches of a delta are not in parts.
         layout.is_win32 &= !(to.item.delta_seq > 0 && stream.has(Stream::BIT_OFFSETS));
-        let unpacked = unpack(&mut self.unpacker, layout, record, &to.item.output, to.report)?;
         if let Some(address) = unpacked.address
             && let Err(text) = to.go_to(address)
         {
             return Err(to.lose(text.as_deref()));
         }
-        let data = unpacked.data;
+        let data = self.unpacker.data(unpacked, record);
         to.digest.update(data, unpacked.address.is_none() && !layout.is_win32, to.taker.file());
         let written =
             if layout.is_win32 { write_win32(&mut self.win32, data, to) } else { to.write(data, texts::write_failed) };
@@ -185,13 +204,13 @@ impl DataPath {
 }
 
 /// Unpacks a record, or reports why it can't be.
-fn unpack<'a>(
-    unpacker: &'a mut Unpacker,
+fn unpack(
+    unpacker: &mut Unpacker,
     layout: DataLayout,
-    record: &'a [u8],
+    record: &[u8],
     path: &[u8],
     report: &mut Report<'_>,
-) -> Result<Unpacked<'a>, DataLost> {
+) -> Result<Unpacked, DataLost> {
     unpacker.unpack(layout, record).map_err(|error| {
         match error {
             UnpackError::ShortAddress => report.now(MessageType::Error, &texts::short_address(path, record.len())),

@@ -94,11 +94,6 @@ impl Encryption {
         self.stream
     }
 
-    /// Fails if there is no key for the data of the current file.
-    pub(super) fn check_session(&self, path: &[u8], report: &mut Report<'_>) -> Result<(), DataLost> {
-        self.file_key.as_ref().map(|_key| ()).ok_or_else(|| lost(report, &texts::no_session_data(path)))
-    }
-
     /// An encrypted record; [`Self::next_block`] then returns its contents.
     pub(crate) fn record(
         &mut self,
@@ -127,7 +122,10 @@ impl Encryption {
                 }
             }
         };
-        decryptor.record(record).map_err(|error| lost(report, &texts::decryption_error(path, &error)))
+        decryptor
+            .record(record)
+            .and_then(|()| decryptor.check_next())
+            .map_err(|error| lost(report, &texts::decryption_error(path, &error)))
     }
 
     /// The next block that was decrypted.

@@ -159,7 +159,7 @@ impl Decoded {
         if piece.address.is_some_and(|address| address != self.data.bytes.len() as u64) {
             return None;
         }
-        self.data.push(stream, record.len(), piece.data);
+        self.data.push(stream, record.len(), unpacker.data(&piece, record));
         self.size.decoded += 1;
         (self.data.bytes.len() <= MOST_DATA).then_some(())
     }

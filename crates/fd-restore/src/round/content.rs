@@ -32,18 +32,20 @@ impl<'a> Round<'a> {
         if self.is_mere_update() {
             return;
         }
+        let mut examined = None;
         if let Some(Current { item, made: Made::Waiting, .. }) = &self.current {
             let RestoreState { data, encryption, .. } = &mut *self.state;
-            if data.examine(stream, record, encryption, &item.output, &mut self.report).is_err() {
+            let Ok(first) = data.examine(stream, record, encryption, &item.output, &mut self.report) else {
                 self.give_up();
                 return;
-            }
+            };
+            examined = Some(first);
         }
         self.replace_now();
         let mut is_lost = false;
         if let Some((data, encryption, mut to)) = self.destination() {
             to.progress.add_read_bytes(record.len() as u64);
-            is_lost = data.record(stream, record, encryption, &mut to).is_err();
+            is_lost = data.record(stream, record, examined, encryption, &mut to).is_err();
         }
         if is_lost {
             self.give_up();

@@ -9,12 +9,11 @@ pub(crate) struct Unpacker {
     plain: Vec<u8>,
 }
 
-/// The data of a record.
-pub(crate) struct Unpacked<'a> {
-    /// Its address in the file, if the record has one.
+/// A record that is unpacked: [`Unpacker::data`] has its data until the next one is.
+pub(crate) struct Unpacked {
+    /// The address of the data in the file, if the record has one.
     pub(crate) address: Option<u64>,
-    /// As it was read from the file.
-    pub(crate) data: &'a [u8],
+    is_packed: bool,
 }
 
 /// Why a record can't be unpacked.
@@ -30,7 +29,7 @@ impl Unpacker {
         Self { decompressor: Decompressor::default(), plain: Vec::new() }
     }
 
-    pub(crate) fn unpack<'a>(&'a mut self, layout: DataLayout, record: &'a [u8]) -> Result<Unpacked<'a>, UnpackError> {
+    pub(crate) fn unpack(&mut self, layout: DataLayout, record: &[u8]) -> Result<Unpacked, UnpackError> {
         let (address, packed) = if layout.has_address {
             let (address, packed) = record.split_first_chunk().ok_or(UnpackError::ShortAddress)?;
             (Some(u64::from_be_bytes(*address)), packed)
@@ -39,11 +38,17 @@ impl Unpacker {
         };
         self.plain.clear();
         match layout.packing {
-            Packing::Plain => return Ok(Unpacked { address, data: packed }),
+            Packing::Plain => return Ok(Unpacked { address, is_packed: false }),
             Packing::Zlib => self.decompressor.zlib(packed, &mut self.plain),
             Packing::WithHeader => self.decompressor.with_header(packed, &mut self.plain),
         }
         .map_err(UnpackError::Compression)?;
-        Ok(Unpacked { address, data: &self.plain })
+        Ok(Unpacked { address, is_packed: true })
+    }
+
+    /// The data of the record that was unpacked last, as it was read from the file.
+    pub(crate) fn data<'a>(&'a self, unpacked: &Unpacked, record: &'a [u8]) -> &'a [u8] {
+        let begin = if unpacked.address.is_some() { size_of::<u64>() } else { 0 };
+        if unpacked.is_packed { &self.plain } else { record.get(begin..).unwrap_or_default() }
     }
 }

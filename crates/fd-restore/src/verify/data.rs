@@ -264,23 +264,24 @@ impl Verify<'_, '_> {
             self.report.now(MessageType::Error, &text);
             VerifyError::Data(String::from_utf8_lossy(&file.name).into_owned())
         })?;
+        let data = self.unpacker.data(&unpacked, record);
         file.has_data = true;
         file.size = file.size.max(unpacked.address.unwrap_or(0));
         if let Some(digester) = &mut self.digester {
-            digester.update(unpacked.data);
+            digester.update(data);
         }
-        if let Err(Ended) = self.scan.data(unpacked.data, &mut self.report) {
+        if let Err(Ended) = self.scan.data(data, &mut self.report) {
             return Err(VerifyError::Plugin(String::from_utf8_lossy(&file.name).into_owned()));
         }
         let length = if layout.is_win32 {
-            let mut rest = unpacked.data;
+            let mut rest = data;
             let mut length = 0;
             while let Some(piece) = file.win32.next_data(&mut rest) {
                 length += piece.len() as u64;
             }
             length
         } else {
-            unpacked.data.len() as u64
+            data.len() as u64
         };
         file.size = file.size.saturating_add(length);
         self.progress.add_job_bytes(length);

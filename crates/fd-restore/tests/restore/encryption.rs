@@ -162,6 +162,37 @@ fn a_file_with_another_key_replaces_none() {
     assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
 }
 
+/// There is a key, but it is not that of this data: it has another length, or what comes out makes
+/// no sense.
+#[test]
+fn a_file_whose_key_does_not_open_its_data_replaces_none() {
+    type Change = fn(&mut [u8]);
+    // The name of the cipher in the record, and the initialization vector behind it.
+    let aes = [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 1];
+    let changes: [(&str, Change); 2] = [
+        ("restore.c:793 Failed to initialize decryption context for ", |behind| behind[0] = 2),
+        ("Decryption error on file ", |behind| behind[3] ^= 0x80),
+    ];
+    for (why, change) in changes {
+        let place = Place::new();
+        for name in ["file", "next"] {
+            fs::write(place.path(name), b"old").unwrap();
+        }
+        let mut sealed = Sealed::new(&keys(OWN));
+        let at = sealed.session.windows(aes.len()).position(|bytes| bytes == aes).unwrap();
+        change(&mut sealed.session[at + aes.len()..]);
+        // Of a record's last block the next one decides.
+        sealed.data = vec![sealed.data.concat()];
+        let mut volume = Volume::new();
+        sealed.put(&mut volume, "/file");
+        Sealed::new(&keys(OWN)).put(&mut volume, "/next");
+        let said = texts(&job(&place, keys(OWN)).run(&volume));
+        assert!(said.len() == 2 && said[0].starts_with(why), "{said:?}");
+        assert!(said[1].ends_with("/file is kept as it is. There is no data to replace it with."), "{said:?}");
+        assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()), "{why}");
+    }
+}
+
 /// The Storage Daemon goes on behind a block that it can't read.
 #[test]
 fn a_file_without_its_session_data_replaces_none() {

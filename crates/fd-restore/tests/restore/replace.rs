@@ -5,9 +5,10 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
+use fd_compress::Compressor;
 use fd_messages::MessageType;
 use fd_os::regex::Captures;
-use fd_records::{FileType, Replace, Stream};
+use fd_records::{Compression, FileType, Replace, Stream};
 use fd_restore::{NameRegex, OutputNames, RegexWhere, Undecided};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
@@ -356,6 +357,26 @@ fn data_that_can_not_be_unpacked_replaces_nothing() {
         assert_eq!(finished.told().len(), 2, "{:?}", finished.told());
         assert_eq!((place.read("f"), place.read("next")), (b"old".to_vec(), b"next".to_vec()), "{stream:?}");
     }
+}
+
+/// Its first record is unpacked before that is known.
+#[test]
+fn a_compressed_file_that_can_not_be_replaced_gives_the_next_one_none_of_its_data() {
+    let place = Place::new();
+    fs::create_dir(place.path("directory")).unwrap();
+    fs::write(place.path("old"), b"old").unwrap();
+    let mut compressor = Compressor::new(Compression::Gzip(6)).unwrap();
+    let mut volume = Volume::new();
+    for (name, data) in [("/directory", b"of another"), ("/new", b"of its own"), ("/old", b"for theold")] {
+        let mut saved = Saved { data_stream: Stream::GZIP_DATA, ..Saved::file(name) };
+        saved.stat.size = 20;
+        let mut record = Vec::new();
+        compressor.compress(data, &mut record).unwrap();
+        volume.put(&saved).record(Stream::GZIP_DATA, &record).record(Stream::GZIP_DATA, &record);
+    }
+    let finished = place.job().run(&volume);
+    assert!(finished.only().1.contains("already exists and could not be replaced"), "{:?}", finished.told());
+    assert_eq!(["new", "old"].map(|name| place.read(name)), [b"of its ownof its own", b"for theoldfor theold"]);
 }
 
 /// An update or a patch of the next backup is for the file that was not restored, whatever the
