@@ -53,6 +53,8 @@ pub struct AttributeFailures {
     pub mode: Option<Errno>,
     /// Times of last access and change.
     pub times: Option<Errno>,
+    /// Set-id bits are left out: the owner is another.
+    pub left_out: bool,
 }
 
 /// Owner and group that the system gives to files that this process makes, as a rule: its own.
@@ -208,9 +210,7 @@ impl Target<'_> {
     /// object now has are left out: the program of another user must not become one of ours.
     pub fn set_attributes(&self, stat: &Stat) -> AttributeFailures {
         let owner = self.set_owner(stat.uid, stat.gid).err();
-        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, owner) };
-        let times = self.set_times(stat.atime, stat.mtime).err();
-        AttributeFailures { owner, mode, times }
+        self.set_mode_and_times(stat, owner)
     }
 
     /// The same for what may have its owner already: it is not set again then, because that would
@@ -220,30 +220,29 @@ impl Target<'_> {
         if !has_owner {
             return self.set_attributes(stat);
         }
-        let mode = if stat.mode_type() == Stat::MODE_SYMLINK { None } else { self.set_known_mode(stat, None) };
-        let times = self.set_times(stat.atime, stat.mtime).err();
-        AttributeFailures { owner: None, mode, times }
+        self.set_mode_and_times(stat, None)
     }
 
     /// The same for a file that this process has just made: what it has already is not set, which
     /// would cost a file system's transaction.
     pub fn set_attributes_of_new(&self, stat: &Stat, usual: &mut UsualOwner) -> AttributeFailures {
         let Some(found) = usual.found(self, stat) else { return self.set_attributes(stat) };
-        let has_mode = (stat.mode ^ found.st_mode) & PERMISSIONS == 0;
-        let mode = if has_mode { None } else { self.set_known_mode(stat, None) };
-        let times = self.set_times(stat.atime, stat.mtime).err();
-        AttributeFailures { owner: None, mode, times }
+        if (stat.mode ^ found.st_mode) & PERMISSIONS != 0 {
+            return self.set_mode_and_times(stat, None);
+        }
+        AttributeFailures { times: self.set_times(stat.atime, stat.mtime).err(), ..AttributeFailures::default() }
     }
 
-    /// Sets the mode of a record once it is known whether its owner could be set. Set-id bits that
-    /// are left out are an error, unless that of the owner says enough.
-    fn set_known_mode(&self, stat: &Stat, owner: Option<Errno>) -> Option<Errno> {
-        let (bits, why) = match self.misplaced_bits(stat) {
-            Ok(0) => (0, None),
-            Ok(bits) => (bits, Some(Errno::EPERM).filter(|_| owner.is_none())),
-            Err(errno) => (SET_USER | SET_GROUP, Some(errno)),
+    /// Sets mode and times of a record once it is known whether its owner could be set.
+    fn set_mode_and_times(&self, stat: &Stat, owner: Option<Errno>) -> AttributeFailures {
+        let (mode, left_out) = if stat.mode_type() == Stat::MODE_SYMLINK {
+            (None, false)
+        } else {
+            let misplaced = self.misplaced_bits(stat);
+            let bits = misplaced.unwrap_or(SET_USER | SET_GROUP);
+            (self.set_mode(stat.mode & !bits).err().or(misplaced.err()), bits != 0)
         };
-        self.set_mode(stat.mode & !bits).err().or(why)
+        AttributeFailures { owner, mode, times: self.set_times(stat.atime, stat.mtime).err(), left_out }
     }
 
     /// The set-id bits that would stand for the wrong owner.

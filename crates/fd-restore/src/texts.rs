@@ -278,6 +278,11 @@ pub(crate) fn times_not_set(AttributeLines([.., line]): AttributeLines, path: &[
     with_error(&format!("{line} Unable to set file times "), path, errno)
 }
 
+/// A program keeps none for another owner than its own.
+pub(crate) fn set_id_left_out(path: &[u8]) -> Vec<u8> {
+    join(&[b"Set-id bits of ", path, b" not restored: its owner or group is not the one that was saved."])
+}
+
 /// An update of attributes whose name means an object that it can't be for.
 pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
     join(&[b"Attributes of ", path, b" not updated: ", IS_ANOTHER])

@@ -31,12 +31,15 @@ pub(super) fn tell_of_file(report: &mut Report<'_>, item: &RestoreItem, failures
 /// Reports what could not be set although it was permitted.
 fn tell(report: &mut Report<'_>, lines: AttributeLines, item: &RestoreItem, failures: AttributeFailures) {
     let path = &item.output;
-    let AttributeFailures { owner, mode, times } = failures;
+    let AttributeFailures { owner, mode, times, left_out } = failures;
+    // No program is a directory: where there are no owners, there is nothing more to say of it.
+    let bits_matter = owner.is_none() || !item.is_directory();
     let told = |errno: Option<Errno>| errno.filter(|errno| !is_silent(*errno));
     let owner = told(owner).map(|errno| texts::owner_not_set(lines, path, errno));
     let mode = told(mode).map(|errno| texts::modes_not_set(lines, path, errno));
     let times = told(times).map(|errno| texts::times_not_set(lines, path, errno));
-    for text in [owner, mode, times].into_iter().flatten() {
+    let bits = (left_out && bits_matter && owner.is_none() && mode.is_none()).then(|| texts::set_id_left_out(path));
+    for text in [owner, mode, bits, times].into_iter().flatten() {
         report.now(MessageType::Error, &text);
     }
 }

@@ -223,11 +223,16 @@ fn an_owner_that_no_system_has_makes_no_program_of_ours() {
     let (user, group) = my_ids();
     for (uid, gid, mode) in [(u32::MAX, group, 0o102_755), (user, u32::MAX, 0o104_755), (u32::MAX, u32::MAX, 0o100_755)]
     {
-        let (place, _finished) = between(|volume| {
+        let (place, finished) = between(|volume| {
             let mut saved = Saved::new("/f", FileType::Regular, 0o106_755);
             (saved.stat.uid, saved.stat.gid, saved.stat.size) = (uid, gid, 5);
             volume.put(&saved).record(Stream::FILE_DATA, b"hello");
         });
         assert_eq!(place.mode("f"), mode, "{uid} {gid}");
+        let text = format!(
+            "Set-id bits of {} not restored: its owner or group is not the one that was saved.\n",
+            place.text("f")
+        );
+        assert_eq!(finished.only(), (MessageType::Error, text.as_str()), "{uid} {gid}");
     }
 }
