@@ -2,13 +2,14 @@
 //! it is (reference 05 §6).
 
 use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
 use fd_messages::{CancelToken, MessageType};
 use fd_metadata::{make_special, pin};
 use fd_records::{FileType, Replace, Stat};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, linkat, symlinkat, unlinkat};
 
@@ -201,6 +202,7 @@ impl Creator<'_, '_> {
         if item.needs_data() && !self.has_data {
             return Err(Created::Waiting);
         }
+        let mut first_name = None;
         if item.file_type == Some(FileType::HardLink) {
             // What is there may be the only copy, or the first name itself by another path.
             let first = self.first_name(item).or_else(|error| self.not_linked(item, error))?;
@@ -216,9 +218,13 @@ impl Creator<'_, '_> {
             if first.is_another {
                 return self.refuse(&texts::kept_without_first_name(&item.output, &item.link.text));
             }
+            first_name = Some(first);
         }
         if let Some(other) = self.directories.other_name(path, name, &existing) {
             return self.refuse(&texts::name_taken(&item.output, &other));
+        }
+        if let Some(first) = first_name {
+            return self.replace_by_link(item, place, &existing, &first);
         }
         let here = self.directories.for_change();
         let removed = here.and_then(|here| unlinkat(here, name, UnlinkatFlags::NoRemoveDir));
@@ -228,6 +234,39 @@ impl Creator<'_, '_> {
                 Ok(())
             }
             Err(errno) => self.fail(texts::not_replaced(&item.output, errno)),
+        }
+    }
+
+    /// Makes a hard link beside what it replaces, which stays if that can't be done.
+    fn replace_by_link(
+        &mut self,
+        item: &RestoreItem,
+        place: &Place<'_>,
+        existing: &FileStat,
+        first: &FirstName,
+    ) -> Step<()> {
+        if existing.st_mode & Stat::MODE_TYPE == Stat::MODE_DIRECTORY {
+            return self.fail(texts::not_replaced(&item.output, Errno::EISDIR));
+        }
+        let beside = format!(".ferrofd-{:016x}", RandomState::new().hash_one(place.name)).into_bytes();
+        let replaced = self.directories.for_change().and_then(|here| {
+            let before = fstat(here)?;
+            linkat(&first.directory, first.name.as_slice(), here, beside.as_slice(), AtFlags::empty())?;
+            let renamed = renameat(here, beside.as_slice(), here, place.name);
+            // It stays where it could not be renamed, and where both are names of one file.
+            let _gone = unlinkat(here, beside.as_slice(), UnlinkatFlags::NoRemoveDir);
+            Ok(renamed.map_err(|errno| (errno, before)))
+        });
+        match replaced {
+            Ok(Ok(())) => {
+                self.directories.forget(place.path);
+                Err(Created::ByCore)
+            }
+            Ok(Err((errno, before))) => {
+                self.directories.set_times_again(&before);
+                self.fail(texts::not_replaced(&item.output, errno))
+            }
+            Err(errno) => self.not_linked(item, LinkError::Failed(errno)),
         }
     }
 

@@ -434,6 +434,13 @@ impl Directories {
         }
     }
 
+    /// Nothing has come of a change in the current directory, whose status was this one.
+    pub(crate) fn set_times_again(&self, before: &FileStat) {
+        let accessed = TimeSpec::new(before.st_atime, before.st_atime_nsec);
+        let modified = TimeSpec::new(before.st_mtime, before.st_mtime_nsec);
+        let _times = self.current().map(|target| target.set_exact_times(accessed, modified));
+    }
+
     /// The record of this directory is known, and is applied later: until then it stays as the job
     /// has made it, also when the job leaves it.
     pub(crate) fn expect_record(&mut self, path: &OutputPath) {

@@ -133,6 +133,66 @@ fn a_name_stays_when_there_can_be_no_such_hard_link() {
     stays(first.to_str().unwrap(), "Invalid cross-device link");
 }
 
+/// That both are of one device does not say that one can be a name of the other.
+#[test]
+fn a_name_stays_when_the_file_system_refuses_its_hard_link() {
+    let place = Place::new();
+    for name in ["a", "b", "c"] {
+        fs::create_dir(place.path(name)).unwrap();
+    }
+    fs::write(place.path("c/g"), b"the only copy").unwrap();
+    let (from, at) = (place.path("c"), place.path("b"));
+    if let Err(errno) = nix::mount::mount(Some(&from), &at, None::<&str>, nix::mount::MsFlags::MS_BIND, None::<&str>) {
+        return skip::test(&format!("no directory can be mounted: {errno}"));
+    }
+    let mut link = Saved::hard_link("/b/g", "/a/f");
+    link.stat.size = 4;
+    let finished = place.job().run(Volume::new().file("/a/f", b"data").put(&link));
+    let there = fs::read(place.path("b/g"));
+    nix::mount::umount(&at).unwrap();
+    assert!(finished.only().1.contains("Could not hard link"), "{:?}", finished.told());
+    assert!(finished.only().1.ends_with("Invalid cross-device link\n"), "{:?}", finished.told());
+    assert_eq!(there.ok(), Some(b"the only copy".to_vec()));
+    assert_eq!(fs::read_dir(place.path("c")).unwrap().count(), 1, "nothing is left beside it");
+}
+
+/// A link is made beside what it replaces. What can't be replaced leaves no trace of that.
+#[test]
+fn a_hard_link_that_can_not_replace_what_is_there_changes_nothing() {
+    let place = Place::new();
+    let mut link = Saved::hard_link("/d/taken", "/first");
+    link.stat.size = 4;
+    let mut volume = Volume::new();
+    volume.file("/first", b"data").put(&link);
+    let restore = |why: &str| {
+        let_it_be_old();
+        let before = place.stat("d");
+        let finished = place.job().run(&volume);
+        let text = format!("/d/taken already exists and could not be replaced. ERR={why}.\n");
+        assert!(finished.only().1.ends_with(&text), "{:?}", finished.told());
+        let after = place.stat("d");
+        assert_eq!((after.mtime(), after.mtime_nsec()), (before.mtime(), before.mtime_nsec()), "{why}");
+        assert_eq!(fs::read_dir(place.path("d")).unwrap().count(), 1, "{why}");
+    };
+    fs::create_dir_all(place.path("d/taken")).unwrap();
+    restore("Is a directory");
+    fs::remove_dir(place.path("d/taken")).unwrap();
+    fs::write(place.path("d/taken"), b"kept").unwrap();
+    let chattr = |flag: &str| {
+        let done = std::process::Command::new("chattr").arg(flag).arg(place.path("d/taken")).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    if !chattr("+i") {
+        return skip::part("no file can be made immutable here");
+    }
+    let restored = std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| restore("Operation not permitted")));
+    assert!(chattr("-i"));
+    restored.unwrap();
+    assert_eq!(place.read("d/taken"), b"kept");
+    place.job().run(&volume).assert_quiet();
+    assert_eq!(place.stat("d/taken").ino(), place.stat("first").ino());
+}
+
 /// The two names may mean files of their own by now, and only this one was chosen.
 #[test]
 fn a_name_stays_when_its_hard_link_would_be_to_another_file() {
