@@ -30,14 +30,17 @@ pub(super) fn real_name(directory: BorrowedFd<'_>, name: &[u8], found: &FileStat
 
 /// Whether the same object has also the name with small letters for capital ones, and the other way
 /// round. Where names are not folded that is not there, as a rule, so no directory is read. Of a
-/// name with other letters only this does not tell.
+/// name with other letters this does not tell: one letter may have two forms that are the same.
 fn takes_for_the_same(directory: BorrowedFd<'_>, name: &[u8], found: &FileStat) -> bool {
+    if !name.is_ascii() {
+        return true;
+    }
     let swapped: Vec<u8> = name
         .iter()
         .map(|byte| if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() })
         .collect();
     if swapped == name {
-        return !name.is_ascii();
+        return false;
     }
     fstatat(directory, swapped.as_slice(), AtFlags::AT_SYMLINK_NOFOLLOW)
         .is_ok_and(|other| Identity::of(&other) == Identity::of(found))
@@ -77,5 +80,18 @@ mod tests {
         let found = lstat(&folder.path().join(first)).unwrap();
         assert_eq!(real_name(handle.as_fd(), second.as_bytes(), &found), Some(first.as_bytes().to_vec()));
         assert_eq!(real_name(handle.as_fd(), first.as_bytes(), &found), None);
+    }
+
+    /// As a file system does that takes one letter in two forms for the same, and capital letters
+    /// for others.
+    #[test]
+    fn names_that_differ_in_their_form_only_have_other_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let [composed, decomposed] = ["caf\u{e9}.txt", "cafe\u{301}.txt"];
+        fs::write(folder.path().join(composed), b"").unwrap();
+        let handle = File::open(folder.path()).unwrap();
+        let found = lstat(&folder.path().join(composed)).unwrap();
+        assert_eq!(real_name(handle.as_fd(), decomposed.as_bytes(), &found), Some(composed.as_bytes().to_vec()));
+        assert_eq!(real_name(handle.as_fd(), composed.as_bytes(), &found), None);
     }
 }
