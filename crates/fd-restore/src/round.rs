@@ -85,6 +85,9 @@ pub fn run(
         round.state.directories.abandon();
         return end.map(|end| Outcome { end, queued: Vec::new() });
     }
+    if end.is_err() {
+        round.keep_acls();
+    }
     round.leave_plugin();
     round.settle();
     round.state.directories.leave_all();

@@ -771,6 +771,12 @@ pub(crate) fn first_name_replaced(path: &[u8], first: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: ", first, WHY])
 }
 
+/// A directory that was there has its new attributes, and the ACLs that it had.
+pub(crate) fn acl_may_be_missing(path: &[u8]) -> Vec<u8> {
+    const WHY: &[u8] = b" may lack its ACL: the restore ended behind its attributes. Restore it with replace=always.";
+    join(&[b"Directory ", path, WHY])
+}
+
 /// The data of a file has not come to its end, and how much is missing is not known.
 pub(crate) fn unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" is not complete: its data broke off. The next restore replaces it."])

@@ -78,7 +78,7 @@ pub(super) fn set_without_data(report: &mut Report<'_>, directories: &mut Direct
         }
         directories.note_record();
         let is_old = item.path.as_ref().is_ok_and(|path| !directories.was_made(path));
-        return if is_old { Made::Existing(AclsCome::default()) } else { Made::Object };
+        return Made::Directory(AclsCome { is_old, access: false, default: false });
     }
     if item.is_update {
         return update(report, directories, item);

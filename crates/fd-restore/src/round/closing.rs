@@ -27,7 +27,7 @@ impl Round<'_> {
         if let Some(open) = current.made.end_data() {
             self.close_open(&mut current, open);
         } else {
-            if let Made::Existing(come) = current.made {
+            if let Made::Directory(come) = current.made {
                 current.made = Made::Object;
                 self.drop_other_acls(&current.item, come);
             }
@@ -36,13 +36,22 @@ impl Round<'_> {
         self.current = Some(current);
     }
 
-    /// The records end too early: the ACLs of a directory that was there may be missing, so it
-    /// keeps those that it has.
+    /// The records end too early, so the ACLs of a directory may be missing. One that was there
+    /// keeps those that it has. A new one stays as one that the job has not left: else the mask of
+    /// its ACL would be the right of the group.
     pub(super) fn keep_acls(&mut self) {
-        if let Some(current) = &mut self.current
-            && matches!(current.made, Made::Existing(_))
-        {
-            current.made = Made::Object;
+        let Some(Current { item, made, .. }) = &mut self.current else { return };
+        let Made::Directory(come) = *made else { return };
+        *made = Made::Object;
+        let RestoreState { directories, has_acls, .. } = &mut *self.state;
+        let RestoreItem { path: Ok(path), output, .. } = item else { return };
+        if !*has_acls || come.access {
+            return;
+        }
+        if come.is_old {
+            self.report.now(MessageType::Warning, &texts::acl_may_be_missing(output));
+        } else if let Ok(directory) = directories.open(path) {
+            directory.take_back();
         }
     }
 
@@ -157,7 +166,10 @@ impl Round<'_> {
         let RestoreItem { path: Ok(path), output, .. } = item else { return };
         let RestoreState { directories, writer, has_acls, .. } = &mut *self.state;
         // Its ACLs have said so if it can't be opened any more.
-        if *has_acls && let Ok(directory) = directories.open(path) {
+        if come.is_old
+            && *has_acls
+            && let Ok(directory) = directories.open(path)
+        {
             let warning = writer.drop_acls(&directory.target(), output, !come.access, !come.default);
             metadata::warn(&mut self.report, warning);
         }

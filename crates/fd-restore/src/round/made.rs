@@ -21,8 +21,8 @@ pub(super) enum Made {
     Open(Open),
     /// This object got an update of its attributes.
     Updated(Identity),
-    /// A directory that was there before the job got the attributes of its record.
-    Existing(AclsCome),
+    /// A directory got the attributes of its record.
+    Directory(AclsCome),
 }
 
 impl Made {
@@ -83,8 +83,10 @@ impl DigestRecord {
 }
 
 /// Which ACLs of a directory have come.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct AclsCome {
+    /// Whether the directory was there before the job.
+    pub(super) is_old: bool,
     pub(super) access: bool,
     pub(super) default: bool,
 }

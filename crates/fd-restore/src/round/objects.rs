@@ -120,7 +120,7 @@ impl Round<'_> {
     fn apply_to_directory(&mut self, kind: MetadataKind, stream: Stream, record: &[u8]) {
         let Some(Current { item, made, .. }) = &mut self.current else { return };
         let RestoreItem { path: Ok(path), output, .. } = item else { return };
-        if let Made::Existing(acls) = made {
+        if let Made::Directory(acls) = made {
             acls.access |= matches!(stream.kind(), Stream::LINUX_ACCESS_ACL | Stream::UNIX_ACCESS_ACL);
             acls.default |= matches!(stream.kind(), Stream::LINUX_DEFAULT_ACL | Stream::UNIX_DEFAULT_ACL);
             if stream.kind() == Stream::LINUX_XATTR {

@@ -11,7 +11,7 @@ use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat};
 use nix::sys::time::TimeSpec;
-use nix::unistd::geteuid;
+use nix::unistd::{getegid, geteuid};
 
 use super::folded::real_name;
 use super::memory::{RecordedDirectories, Remembered};
@@ -35,6 +35,9 @@ const PRIVATE: u32 = 0o7700;
 /// What marks one that the job has not left: the sticky bit, as of a file that is not finished. In
 /// a private directory it means nothing, and stays if the daemon is killed.
 const MARK: u32 = 0o1000;
+
+/// The mode of a new directory that the job has not left.
+const PRIVATE_AND_MARKED: u32 = 0o700 | MARK;
 
 /// Whether this is a directory that a restore of this user has made and never left. A record with
 /// that very mode has also this time of change, in seconds.
@@ -131,6 +134,15 @@ impl OpenDirectory {
         let owner = takes_after.then_some((how.uid, how.gid));
         self.usual = Some(Usual { owner, mode: if takes_after { how.mode } else { mode } });
         Ok(())
+    }
+
+    /// Its record was not all that there is of it: it is as one that the job has not left. What
+    /// can't be set stays as the record says, without a message.
+    pub(crate) fn take_back(&self) {
+        let target = self.target();
+        let _owner = target.set_owner(geteuid().as_raw(), getegid().as_raw());
+        let _mode = target.set_mode(PRIVATE_AND_MARKED).or_else(|_| target.set_mode(PRIVATE_AND_MARKED & !MARK));
+        let _times = target.set_exact_times(TimeSpec::UTIME_NOW, TimeSpec::UTIME_NOW);
     }
 
     /// The job is done with it for now. Failures are silent, as in the reference (05 §8.4).

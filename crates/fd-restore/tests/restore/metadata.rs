@@ -9,7 +9,7 @@ use fd_metadata::{FileMetadata, MetadataReader, Place as Source, Wanted};
 use fd_records::{FileType, Replace, Stream};
 use nix::fcntl::OFlag;
 
-use crate::volume::{Frame, Place, Saved, Volume, is_root};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root};
 
 const ACCESS: &[u8] = b"user::rw-\nuser:12345:rw-\ngroup::r--\nmask::rw-\nother::r--\n\0";
 const DEFAULT: &[u8] = b"user::rwx\nuser:12345:rwx\ngroup::r-x\nmask::rwx\nother::r-x\n\0";
@@ -292,6 +292,56 @@ fn a_directory_and_a_file_at_which_the_records_end_too_early_lose_no_acl() {
             fs::remove_file(place.path("d/g")).unwrap();
         }
     }
+}
+
+/// Without its ACL the owning group has what only the mask allows.
+#[test]
+fn a_new_directory_whose_acl_has_not_come_stays_private_and_the_next_restore_gives_it_its_own() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    for (end, has_come) in [(Frame::Cancel, false), (Frame::Lost, false), (Frame::Lost, true)] {
+        let mut saved = Saved::directory("/new/");
+        saved.stat.mode = 0o040_770;
+        if is_root() {
+            saved.stat.uid = 1001;
+        }
+        let mut first = Volume::new();
+        first.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS);
+        let mut whole = first.clone();
+        whole.put(&saved).record(Stream::LINUX_ACCESS_ACL, DEFAULT);
+        if has_come {
+            first = whole.clone();
+        } else {
+            first.put(&saved);
+        }
+        first.frames.push(end.clone());
+        place.job().run(&first);
+        let mode = if has_come { 0o775 } else { 0o1700 };
+        assert_eq!(place.mode("new") & 0o7777, mode, "{end:?} {has_come}");
+        place.job_with(Replace::IfNewer).run(&whole);
+        assert_eq!(metadata(&place, "new").access_acl, DEFAULT, "{end:?} {has_come}");
+        assert_eq!((place.stat("new").uid(), place.stat("new").mtime()), (saved.stat.uid, MTIME));
+        fs::remove_dir(place.path("new")).unwrap();
+    }
+}
+
+/// It keeps its own, and its time says that it is restored.
+#[test]
+fn a_directory_whose_acl_may_not_have_come_is_named() {
+    let place = Place::new();
+    fs::create_dir(place.path("d")).unwrap();
+    let mut volume = Volume::new();
+    volume.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS).directory("/d/");
+    volume.frames.push(Frame::Cancel);
+    let finished = place.job().run(&volume);
+    let text = format!(
+        "Directory {} may lack its ACL: the restore ended behind its attributes. Restore it with replace=always.\n",
+        place.text("d/")
+    );
+    let about_it: Vec<_> = finished.told().into_iter().filter(|(_, text)| text.contains("/d/")).collect();
+    assert_eq!(about_it, [(MessageType::Warning, text.as_str())]);
 }
 
 #[test]
