@@ -442,6 +442,10 @@ pub(crate) fn data_differs(stream: Stream, name: &[u8], computed: &[u8], stored:
     join(&[what.as_bytes(), name, b"\". File=", computed, b" Vol=", stored])
 }
 
+pub(crate) fn not_in_catalog(name: &[u8]) -> Vec<u8> {
+    join(&[b"Not in the Catalog: ", name])
+}
+
 pub(crate) fn catalog_size_differs(name: &[u8]) -> Vec<u8> {
     join(&[b"Cat st_size differs: ", name])
 }

@@ -12,6 +12,7 @@
 
 mod cancel;
 mod damage;
+mod deleted;
 mod matrix;
 mod row;
 mod told;

@@ -122,6 +122,9 @@ fn on_volume() -> Vec<Row> {
     ]
 }
 
+/// What the catalog has forgotten.
+const NOT_LISTED: &str = "names no file of the volume that is not listed";
+
 fn damaged() -> Vec<Row> {
     let options = "Signature = MD5 ; Verify = s5";
     vec![
@@ -135,11 +138,13 @@ fn damaged() -> Vec<Row> {
             .accurate()
             .run(Phase::Clean, "A")
             .run(Phase::Damaged, "")
-            .run(Phase::Forged, "VAD"),
+            .run(Phase::Forged, "VAD")
+            .differs(NOT_LISTED, &["Not in the Catalog: "]),
         data("forged-plain", "Signature = MD5 ; Verify = s")
             .damage(Damage::None)
             .accurate()
             .run(Phase::Damaged, "")
-            .run(Phase::Forged, "A"),
+            .run(Phase::Forged, "A")
+            .differs(NOT_LISTED, &["Not in the Catalog: "]),
     ]
 }

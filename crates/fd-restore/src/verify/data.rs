@@ -343,7 +343,11 @@ impl Verify<'_, '_> {
         }
         file.stage = Stage::Compared;
         let Some(known) = catalog.find(&file.name) else {
-            self.differs = true;
+            // The Director does not list what an accurate job has recorded as deleted.
+            if file.file_type != Some(FileType::Deleted) {
+                self.report.now(MessageType::Info, &texts::not_in_catalog(&file.name));
+                self.differs = true;
+            }
             return;
         };
         if known.size != file.recorded_size {

@@ -295,12 +295,26 @@ fn the_catalog_is_compared_too() {
             (MessageType::Info, "Cat st_size differs: /size\n"),
             (MessageType::Info, "Cat checksum differs: /sum\n"),
             (MessageType::Info, "Cat checksum differs: /unreadable\n"),
+            (MessageType::Info, "Not in the Catalog: /extra\n"),
             (MessageType::Info, "The following files were in the Catalog, but not in the Job data:\n"),
             (MessageType::Info, "    /gone\n"),
         ]
     );
     let outcome = verified.outcome.unwrap();
     assert!(outcome.differs && outcome.missing);
+}
+
+/// The Director does not list what an accurate job has recorded as deleted.
+#[test]
+fn a_deleted_file_that_the_catalog_does_not_list_differs_from_nothing() {
+    let known = (CatalogFile { size: 4, digest: None }, false);
+    let mut catalog = Catalog([(b"/there".to_vec(), known)].into());
+    let mut volume = Volume::new();
+    volume.put(&Saved::new("/gone", FileType::Deleted, 0)).file("/there", b"data");
+    let verified = verify_data(&volume, MD5, Some(&mut catalog));
+    assert_eq!(verified.findings(), []);
+    let outcome = verified.outcome.unwrap();
+    assert!(!outcome.differs && !outcome.missing);
 }
 
 /// Its digest in the catalog is of the other kind as well.
