@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -339,6 +339,10 @@ fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Resu
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, name).unwrap();
     }
+    let directories = [("Folder", 0o700), ("folder", 0o755)];
+    for (name, mode) in directories {
+        fs::set_permissions(scene.tree.join("d1").join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     // With late answers files are made at the same time.
     for delay in [0, 2] {
@@ -358,6 +362,15 @@ fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Resu
             let told = format!("/d1/{lost} not restored: this file system takes its name for {kept}, which");
             assert!(job.log.contains(&told), "{}", job.log);
         }
+        // Nor does the record of the second directory change the first.
+        let there = fs::read_dir(below.join("d1")).unwrap().map(|entry| entry.unwrap().file_name());
+        let there: Vec<_> = there.filter(|name| name.eq_ignore_ascii_case("folder")).collect();
+        let of_first = directories.iter().position(|(name, _)| there == [*name]).unwrap();
+        let ((kept, mode), (lost, _)) = (directories[of_first], directories[1 - of_first]);
+        let found = fs::metadata(below.join("d1").join(kept)).unwrap().permissions().mode();
+        assert_eq!(found & 0o7777, mode, "{kept}, {delay}: {}", job.log);
+        let told = format!("/d1/{lost}/ not restored: this file system takes its name for {kept}, which");
+        assert!(job.log.contains(&told), "{}", job.log);
         for (path, content) in &scene.files {
             let found = below.join(path.strip_prefix(&scene.mount).unwrap());
             assert_eq!(&fs::read(&found).unwrap(), content, "{}: {}", found.display(), job.log);

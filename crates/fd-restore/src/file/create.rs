@@ -324,13 +324,15 @@ impl Creator<'_, '_> {
             return self.not_made(item, &item.output, path, error, false);
         }
         let owner = (item.stat.uid, item.stat.gid);
-        match self.directories.put_there_by_another(path, owner) {
-            None => Ok(Created::ByCore),
-            Some(found) => {
-                self.report.now(MessageType::Error, &texts::directory_refused(&item.output, found, owner));
-                Err(Created::Kept)
-            }
-        }
+        let text = if let Some(found) = self.directories.put_there_by_another(path, owner) {
+            texts::directory_refused(&item.output, found, owner)
+        } else if let Some(other) = self.directories.other_directory(path) {
+            texts::name_taken(&item.output, &other)
+        } else {
+            return Ok(Created::ByCore);
+        };
+        self.report.now(MessageType::Error, &text);
+        Err(Created::Kept)
     }
 
     /// Makes a regular file that, as a rule, does not exist.

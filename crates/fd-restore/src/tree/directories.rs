@@ -576,6 +576,14 @@ impl Directories {
         real_name(here, name, found).or_else(|| Some([self.other_way(path)?.as_slice(), b"/", name].concat()))
     }
 
+    /// The same of the current directory, which was reached by `path`, if the job has made it by
+    /// another one.
+    pub(crate) fn other_directory(&self, path: &OutputPath) -> Option<Vec<u8>> {
+        let held = File::from(self.second_handle().ok().filter(|_| !self.was_made(path))?);
+        let is_new = self.rule.is_of_its_time(&fstat(&held).ok()?, birth(&held));
+        if is_new { self.other_way(path) } else { None }
+    }
+
     /// The path of the current directory from one on that has another name than that in `path`. How
     /// the place of the restore is written is not asked.
     fn other_way(&self, path: &OutputPath) -> Option<Vec<u8>> {
