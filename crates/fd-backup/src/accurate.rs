@@ -162,6 +162,11 @@ impl AccurateList {
         self.state.lock().unknown.add(path, stripped);
     }
 
+    /// It is not known what is gone: nothing counts as deleted. `true` if that changes the job.
+    pub(crate) fn nothing_is_gone(&self) -> bool {
+        self.state.lock().unknown.add_all() && !self.level.full
+    }
+
     /// Directories in which so much could not be examined that nothing counts as gone, in a job
     /// that tells it: the first of them, and how many there are beside it.
     pub(crate) fn unknown_directories(&self) -> Option<(Vec<u8>, usize)> {

@@ -192,6 +192,12 @@ pub(crate) fn plugin_ended_early(command: &[u8]) -> Vec<u8> {
     one_line(&[b"Plugin command \"", command, b"\" has ended early: its plugin has failed, and does not say why.\n"])
 }
 
+/// In an accurate job: what such a command would have saved may be there; ferrofd's own.
+pub(crate) fn nothing_of_plugin_is_gone(command: &[u8]) -> Vec<u8> {
+    let rest: &[u8] = b"\" was not run to its end, so no file of earlier jobs counts as deleted.\n";
+    one_line(&[b"Plugin command \"", command, rest])
+}
+
 /// A plugin has failed earlier in the job; ferrofd's own.
 pub(crate) fn plugin_failed_before(command: &[u8]) -> Vec<u8> {
     one_line(&[b"Command plugin \"", command, b"\" can't be run: the plugin has failed before.\n"])

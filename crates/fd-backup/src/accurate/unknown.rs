@@ -49,6 +49,13 @@ impl Unknown {
         }
     }
 
+    /// Adds everything. `false` if that was added before.
+    pub(super) fn add_all(&mut self) -> bool {
+        let is_new = !self.holds(b"");
+        self.insert(Vec::new(), false);
+        is_new
+    }
+
     fn insert(&mut self, path: Vec<u8>, is_folded: bool) {
         if self.holds(&path) {
             return;

@@ -53,6 +53,7 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
                 _ => (MessageType::Error, texts::plugin_takes_no_part(command)),
             };
             saver.emitter.note(Event::Message { kind, text, failed: false });
+            note_unknown(saver, command);
             return Ok(0);
         }
     };
@@ -60,6 +61,14 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
     let mut run = CommandRun { saver, guest, command, options: Variants::new(options), files: 0, first_file };
     run.run()?;
     Ok(run.files)
+}
+
+/// What the command has not named may be there all the same.
+fn note_unknown(saver: &mut Saver<'_>, command: &[u8]) {
+    if saver.job.plan.accurate.as_ref().is_some_and(|list| list.nothing_is_gone()) {
+        let text = texts::nothing_of_plugin_is_gone(command);
+        saver.emitter.note(Event::Message { kind: MessageType::Warning, text, failed: false });
+    }
 }
 
 /// A command at work.
@@ -80,6 +89,7 @@ impl CommandRun<'_, '_, '_, '_> {
         self.pass_on()?;
         if !begun.is_ok() {
             self.note_early_end(begun);
+            note_unknown(self.saver, command);
             return Ok(());
         }
         while self.next()? {}
@@ -117,10 +127,14 @@ impl CommandRun<'_, '_, '_, '_> {
 
     /// That a plugin has failed must be known, also if it doesn't say so: the backup is not whole.
     fn note_early_end(&mut self, answer: Status) {
-        if answer == Status::Error && !self.guest.host.told_error && !self.guest.host.is_canceled() {
+        if answer != Status::Error {
+            return;
+        }
+        if !self.guest.host.told_error && !self.guest.host.is_canceled() {
             let text = texts::plugin_ended_early(self.command);
             self.saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
         }
+        note_unknown(self.saver, self.command);
     }
 
     /// Saves what the plugin has put into the packet, and tells it.

@@ -49,6 +49,8 @@ pub(crate) struct FakeFile {
     pub(crate) open_error: Option<i32>,
     /// The error after the last block.
     pub(crate) read_error: Option<i32>,
+    /// The answer instead of the file.
+    pub(crate) refused: Option<Status>,
     pub(crate) xacl: VecDeque<(MetadataKind, Vec<u8>)>,
 }
 
@@ -241,7 +243,7 @@ impl Instance for Playing {
         let Some(next) = script.files.pop_front() else { return Ok(Status::Stop) };
         *file = next.packet.clone();
         script.current = next;
-        Ok(Status::Ok)
+        Ok(script.current.refused.unwrap_or(Status::Ok))
     }
 
     fn end_backup_file(&mut self, host: &mut dyn Host) -> Called<Status> {

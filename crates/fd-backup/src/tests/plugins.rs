@@ -14,7 +14,7 @@ use super::accurate::{CHANGES, listed, stat_of};
 use super::fake::{Fake, FakeFile, Script, job_plugins};
 use super::protect::protection;
 use super::support::{Bed, Collector, Log, Outcome, Record};
-use crate::{AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
+use crate::{AccurateLevel, AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
 
 const COMMAND: &str = "tp:mode=full:arg two";
 
@@ -41,6 +41,32 @@ fn summary(records: &[Record]) -> Vec<(i64, u32)> {
 
 fn text(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
+}
+
+/// Makes the job one that has a list with these names.
+fn with_list(bed: &mut Bed, level: AccurateLevel, names: &[&str]) {
+    let mut list = AccurateList::new(level, names.len() as u64, &bed.plan.fileset);
+    let stat = Stat { size: 10, mtime: 5, ctime: 5, mode: 0o100_644, nlink: 1, ..Stat::default() };
+    for name in names {
+        let mode = if name.ends_with('/') { 0o40_755 } else { stat.mode };
+        list.add(&listed(name, Stat { mode, ..stat }, "nVdV36yYdCA1NqA50wWznw", 0));
+    }
+    list.complete();
+    bed.plan.walk.incremental = !level.full;
+    bed.plan.accurate = Some(Arc::new(list));
+}
+
+/// Names and types of the attribute records.
+fn recorded(outcome: &Outcome) -> Vec<(String, u16)> {
+    let records = outcome.records();
+    let attributes = records.iter().filter(|record| [1, 37].contains(&record.stream));
+    attributes.map(|record| (record.name(), record.attributes().type_code)).collect()
+}
+
+/// Names of the records of this type.
+fn recorded_as(outcome: &Outcome, file_type: FileType) -> Vec<String> {
+    let records = recorded(outcome).into_iter().filter(|(_, type_code)| *type_code == file_type.code());
+    records.map(|(name, _)| name).collect()
 }
 
 /// The dump of reference 07 §5.12, with another command and other times.
@@ -464,6 +490,60 @@ fn a_command_whose_plugin_saves_nothing_is_refused_or_told() {
     assert_eq!(outcome("tp x", files()), (true, vec![(MessageType::Error, malformed)]));
     let not_found = "fd_plugins.c:802 Command plugin \"other:x\" not found.\n".to_owned();
     assert_eq!(outcome("other:x", files()), (false, vec![(MessageType::Fatal, not_found)]));
+}
+
+/// An accurate job with two plugin commands, whose list has three files of the first one.
+fn accurate_commands(commands: [&str; 2], plugin: Fake) -> Outcome {
+    let [one, other] = commands.map(|command| format!("P {command}"));
+    let mut bed = Bed::with_lines(&["I", "O M", "N", "F @/file", "N", &one, &other, "N"]);
+    bed.file("file", b"x");
+    with_list(&mut bed, CHANGES, &["/@tp/a", "/@tp/b", "/@tp/c"]);
+    bed.plan.plugins = job_plugins([plugin]);
+    bed.run()
+}
+
+/// An empty list of a database that is down is not the list of a database that is empty.
+#[test]
+fn nothing_counts_as_deleted_if_a_plugin_command_is_not_run_to_its_end() {
+    let file = |name: &str| FakeFile::regular(name, b"x");
+    let files = || Fake::with_files([file("/@tp/a"), file("/@tp/b")]);
+    let answering = |status| {
+        let plugin = files();
+        plugin.script.lock().unwrap().command = Some(status);
+        plugin
+    };
+    let refusing = |status| Fake::with_files([file("/@tp/a"), file("/@tp/b").with(|b| b.refused = Some(status))]);
+    let told = |command: &str| {
+        let text = "was not run to its end, so no file of earlier jobs counts as deleted.\n";
+        vec![format!("Plugin command \"{command}\" {text}")]
+    };
+    for (what, plugin, saved) in [
+        ("no part", files().disabled(), 0),
+        ("no function", files().offering(Offers::default()), 0),
+        ("the command fails", answering(Status::Error), 0),
+        ("the command is not taken", answering(Status::Stop), 0),
+        ("the second file fails", refusing(Status::Error), 1),
+    ] {
+        // If that is as bad, it is not told again.
+        let outcome = accurate_commands(["tp:x", "tp:y"], plugin);
+        let names: Vec<String> = recorded(&outcome).into_iter().skip(1).map(|(name, _)| name).collect();
+        assert_eq!(names, ["/@tp/a", "/@tp/b"][..saved], "{what}");
+        assert_eq!(outcome.texts(MessageType::Warning), told("tp:x"), "{what}");
+    }
+    let outcome = accurate_commands(["tp x", ":x"], files());
+    assert_eq!((recorded(&outcome).len(), outcome.texts(MessageType::Warning)), (1, vec![&*told("tp x")[0]]));
+    // These are ends.
+    for (what, plugin, deleted) in [
+        ("no more files", Fake::with_files([]), vec!["/@tp/a", "/@tp/b", "/@tp/c"]),
+        ("the last file", files(), vec!["/@tp/c"]),
+        ("a stop instead of a file", refusing(Status::Stop), vec!["/@tp/b", "/@tp/c"]),
+    ] {
+        let outcome = accurate_commands(["tp:x", ":x"], plugin);
+        let mut found = recorded_as(&outcome, FileType::Deleted);
+        found.sort();
+        assert_eq!(found, deleted, "{what}");
+        assert!(outcome.messages.is_empty(), "{what}: {:?}", outcome.messages);
+    }
 }
 
 #[test]
