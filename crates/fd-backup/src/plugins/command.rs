@@ -102,6 +102,7 @@ impl CommandRun<'_, '_, '_, '_> {
         let command = self.command;
         let mut packet = SavePacket::empty();
         self.guest.host.file_events.clear();
+        self.guest.host.told_error = false;
         let started = self.guest.call(|instance, host| instance.start_backup_file(host, command, true, &mut packet))?;
         self.pass_on_only()?;
         if !started.is_ok() {
@@ -112,6 +113,7 @@ impl CommandRun<'_, '_, '_, '_> {
         // After a fatal message the file is not saved, but the plugin may end it.
         let ended = if self.guest.host.fatal.is_some() { self.end_file()? } else { self.save(&packet)? };
         self.pass_on()?;
+        self.note_early_end(ended);
         if matches!(ended, Status::Ok | Status::More)
             && let Some(list) = &self.saver.job.plan.accurate
         {

@@ -59,7 +59,7 @@ pub(crate) struct BackupHost<'h> {
     bytes: usize,
     /// The text of the first fatal message: it ends the job.
     pub(crate) fatal: Option<Vec<u8>>,
-    /// Whether there was an error or a fatal message.
+    /// Whether there was an error or a fatal message since the present file was asked for.
     pub(crate) told_error: bool,
     /// Events of the present file.
     pub(crate) file_events: Vec<FileEvent>,

@@ -51,6 +51,8 @@ pub(crate) struct FakeFile {
     pub(crate) read_error: Option<i32>,
     /// The answer instead of the file.
     pub(crate) refused: Option<Status>,
+    /// The answer at its end.
+    pub(crate) ended: Option<Status>,
     pub(crate) xacl: VecDeque<(MetadataKind, Vec<u8>)>,
 }
 
@@ -248,7 +250,9 @@ impl Instance for Playing {
 
     fn end_backup_file(&mut self, host: &mut dyn Host) -> Called<Status> {
         self.call("end", host)?;
-        Ok(if self.0.lock().unwrap().files.is_empty() { Status::Ok } else { Status::More })
+        let script = self.0.lock().unwrap();
+        let usual = if script.files.is_empty() { Status::Ok } else { Status::More };
+        Ok(script.current.ended.unwrap_or(usual))
     }
 
     fn io(&mut self, host: &mut dyn Host, io: Io<'_>) -> Called<IoDone> {

@@ -513,6 +513,7 @@ fn nothing_counts_as_deleted_if_a_plugin_command_is_not_run_to_its_end() {
         plugin
     };
     let refusing = |status| Fake::with_files([file("/@tp/a"), file("/@tp/b").with(|b| b.refused = Some(status))]);
+    let ending = |status| Fake::with_files([file("/@tp/a").with(|a| a.ended = Some(status)), file("/@tp/b")]);
     let told = |command: &str| {
         let text = "was not run to its end, so no file of earlier jobs counts as deleted.\n";
         vec![format!("Plugin command \"{command}\" {text}")]
@@ -523,6 +524,8 @@ fn nothing_counts_as_deleted_if_a_plugin_command_is_not_run_to_its_end() {
         ("the command fails", answering(Status::Error), 0),
         ("the command is not taken", answering(Status::Stop), 0),
         ("the second file fails", refusing(Status::Error), 1),
+        // The other command gets the second one.
+        ("the end of the first file fails", ending(Status::Error), 2),
     ] {
         // If that is as bad, it is not told again.
         let outcome = accurate_commands(["tp:x", "tp:y"], plugin);
@@ -544,6 +547,31 @@ fn nothing_counts_as_deleted_if_a_plugin_command_is_not_run_to_its_end() {
         assert_eq!(found, deleted, "{what}");
         assert!(outcome.messages.is_empty(), "{what}: {:?}", outcome.messages);
     }
+}
+
+#[test]
+fn a_plugin_that_fails_at_the_end_of_a_file_is_told() {
+    let text = format!("Plugin command \"{COMMAND}\" has ended early: its plugin has failed, and does not say why.\n");
+    let files = || {
+        let failing = FakeFile::regular("/f", b"x").with(|file| file.ended = Some(Status::Error));
+        [FakeFile::regular("/before", b"x"), failing, FakeFile::regular("/behind", b"x")]
+    };
+    let (outcome, _) = backup("", Fake::with_files(files()));
+    let names: Vec<String> = recorded(&outcome).into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["/before", "/f"]);
+    assert_eq!(outcome.messages, [(MessageType::Error, text.clone())]);
+    // What it says of one file is not the reason why it ends at another one.
+    let says_at = |calls: u32| {
+        let mut call_of = 0;
+        Fake::with_files(files()).hooked(move |call, host| {
+            call_of += u32::from(call == "end");
+            if call == "end" && call_of == calls {
+                host.message(MessageType::Error, b"its reason\n");
+            }
+        })
+    };
+    assert_eq!(backup("", says_at(1)).0.texts(MessageType::Error), ["its reason\n", &text]);
+    assert_eq!(backup("", says_at(2)).0.texts(MessageType::Error), ["its reason\n"]);
 }
 
 #[test]
