@@ -11,7 +11,7 @@ mod records;
 mod unknown;
 mod varint;
 
-use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, strip_path};
 use fd_os::lock::Mutex;
 use fd_plugins::AccurateAttributes;
 use fd_records::{AccurateEntry, FileType, Stat, digest_text};
@@ -175,14 +175,19 @@ impl AccurateList {
         folded.next().map(<[u8]>::to_vec).map(|first| (first, folded.count()))
     }
 
-    /// A file of this name counts as seen. `false` if the list has none.
-    pub(crate) fn mark_seen(&self, name: &[u8]) -> bool {
+    /// A file of this name counts as seen, and one that has it without its first `stripped`
+    /// components. `false` if the list has neither.
+    pub(crate) fn mark_seen(&self, name: &[u8], stripped: u32) -> bool {
         let mut state = self.state.lock();
-        let found = state.list.find(name);
-        if let Some(id) = found {
-            state.list.set_seen(id);
-        }
-        found.is_some()
+        let mut mark = |name: &[u8]| {
+            let found = state.list.find(name);
+            if let Some(id) = found {
+                state.list.set_seen(id);
+            }
+            found.is_some()
+        };
+        let is_known = mark(name);
+        strip_path(name, stripped).is_some_and(|name| mark(&name)) || is_known
     }
 
     /// What the list has about the file of this name.

@@ -114,17 +114,26 @@ impl CommandRun<'_, '_, '_, '_> {
         let ended = if self.guest.host.fatal.is_some() { self.end_file()? } else { self.save(&packet)? };
         self.pass_on()?;
         self.note_early_end(ended);
-        if matches!(ended, Status::Ok | Status::More)
-            && let Some(list) = &self.saver.job.plan.accurate
-        {
-            // The catalog has a directory with its slash, which the plugin has in the link.
-            let names = [&packet.name, &packet.link];
-            for name in names.into_iter().flatten().take(if is_directory(&packet) { 2 } else { 1 }) {
-                list.mark_seen(name);
-            }
+        if matches!(ended, Status::Ok | Status::More) {
+            self.mark_seen(&packet);
         }
         self.saver.emitter.make_room()?;
         Ok(ended == Status::More)
+    }
+
+    /// The file is not gone.
+    fn mark_seen(&self, packet: &SavePacket) {
+        let Some(list) = &self.saver.job.plan.accurate else { return };
+        let stripped = self.guest.host.options().strip_path;
+        let is_directory = packet.stat.mode_type() == Stat::MODE_DIRECTORY;
+        // The catalog has a directory with its slash, and by its link, if it has one.
+        let link = packet.link.as_deref().filter(|_| is_directory);
+        for name in packet.name.as_deref().into_iter().chain(link) {
+            list.mark_seen(name, stripped);
+            if is_directory && !name.ends_with(b"/") {
+                list.mark_seen(&[name, b"/"].concat(), stripped);
+            }
+        }
     }
 
     /// That a plugin has failed must be known, also if it doesn't say so: the backup is not whole.
@@ -338,10 +347,6 @@ impl Kind {
 /// What the listing of saved files says of an object: its command.
 fn object_entry(command: &[u8], packet: &SavePacket, file_type: FileType) -> Entry {
     Entry::of_plugin(command.to_vec(), file_type, packet.stat, Arc::default())
-}
-
-fn is_directory(packet: &SavePacket) -> bool {
-    packet.stat.mode_type() == Stat::MODE_DIRECTORY
 }
 
 /// The options of a command's files: what they inherit, with those that the plugin sets for each

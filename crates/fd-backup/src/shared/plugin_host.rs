@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fd_fileset::{EffectiveOptions, FileSet};
+use fd_fileset::{EffectiveOptions, FileSet, strip_path};
 use fd_messages::MessageType;
 use fd_plugins::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, SavePacket, Status, Value, Variable};
 use fd_records::Stat;
@@ -164,7 +164,8 @@ impl Host for BackupHost<'_> {
     }
 
     fn mark_seen(&mut self, name: &[u8]) -> Status {
-        if self.surroundings.list.is_some_and(|list| list.mark_seen(name)) { Status::Ok } else { Status::Error }
+        let is_known = self.surroundings.list.is_some_and(|list| list.mark_seen(name, self.options.strip_path));
+        if is_known { Status::Ok } else { Status::Error }
     }
 
     fn change_fileset(&mut self, plugin: &[u8], change: FileSetChange<'_>) -> Status {
@@ -201,7 +202,8 @@ impl Host for BackupHost<'_> {
     }
 
     fn accurate_attributes(&mut self, name: &[u8]) -> Option<AccurateAttributes> {
-        self.surroundings.list.and_then(|list| list.attributes(name))
+        let list = self.surroundings.list?;
+        list.attributes(name).or_else(|| list.attributes(&strip_path(name, self.options.strip_path)?))
     }
 
     fn add_file_event(&mut self, event: FileEvent) -> Status {

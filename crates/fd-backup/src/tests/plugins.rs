@@ -575,6 +575,36 @@ fn a_plugin_that_fails_at_the_end_of_a_file_is_told() {
 }
 
 #[test]
+fn a_plugin_s_file_is_known_by_its_stripped_name() {
+    let mut bed = bed("MP1:");
+    with_list(&mut bed, CHANGES, &["/saved", "/whole", "/unchanged", "/kept", "/asked", "/dir/", "/gone"]);
+    let linked = |name: &str, file_type| {
+        FakeFile::new(name, file_type, b"").with(|file| {
+            file.packet.link.clone_from(&file.packet.name);
+            file.packet.no_read = true;
+        })
+    };
+    let directory = linked("/@tp/dir", FileType::Directory).with(|file| file.packet.stat.mode = 0o40_755);
+    // Without a link its name is not stripped.
+    let whole = FakeFile::regular("/whole", b"");
+    let files =
+        [linked("/@tp/saved", FileType::Regular), whole, linked("/@tp/unchanged", FileType::Unchanged), directory];
+    bed.plan.plugins = job_plugins([Fake::with_files(files).hooked(|call, host| {
+        if call == "event 9" {
+            assert_eq!((host.mark_seen(b"/@tp/kept"), host.mark_seen(b"/@tp/new")), (Status::Ok, Status::Error));
+            assert!(host.accurate_attributes(b"/@tp/asked").is_some());
+            assert!(host.accurate_attributes(b"/@tp/new").is_none());
+        }
+    })]);
+    let outcome = bed.run();
+    let mut deleted = recorded_as(&outcome, FileType::Deleted);
+    deleted.sort();
+    assert_eq!(deleted, ["/asked", "/gone"]);
+    let saved: Vec<String> = recorded(&outcome).into_iter().take(3).map(|(name, _)| name).collect();
+    assert_eq!(saved, ["/saved", "/whole", "/dir/"]);
+}
+
+#[test]
 fn a_first_object_of_a_restore_takes_the_options_of_the_files_after_it() {
     let object = |file_type| FakeFile::object("o", file_type, b"x");
     let file = || FakeFile::regular("/f", b"data");
