@@ -259,6 +259,11 @@ impl AccurateList {
         !self.level.full || token.is_some()
     }
 
+    /// The same of a plugin's file, whose record has this name.
+    pub(crate) fn has_earlier_of(&self, name: &[u8]) -> bool {
+        !self.level.full || self.attributes(name).is_some()
+    }
+
     /// The copy of an earlier job stays the entry's. In a Full on a base it is named.
     pub(crate) fn leave_to_earlier(&self, token: Option<u64>) {
         if let Some(token) = token {

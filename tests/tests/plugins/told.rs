@@ -11,7 +11,7 @@ const RECENT: u64 = 1_577_836_800;
 
 /// Differences that docs/differences.md lists: words of their row there, and parts of the messages
 /// that only one of the daemons has.
-pub(crate) const DOCUMENTED: [(&str, &[&str]); 6] = [
+pub(crate) const DOCUMENTED: [(&str, &[&str]); 7] = [
     ("A restore runs what the volume says: any record", &["The volume asks plugin "]),
     (
         "What is said of a `handleXACLdata` that fails",
@@ -27,6 +27,7 @@ pub(crate) const DOCUMENTED: [(&str, &[&str]); 6] = [
     ("A plugin that ends a Verify job by its status", &[" has ended the Verify job at "]),
     ("A plugin's write error has the byte and block", &[]),
     ("A packet of a plugin's metadata that can't be sent", &[]),
+    ("A file that can't be opened, or of which nothing", &[]),
     ("A plugin command whose plugin wants no part in the job", &[ENDED_EARLY]),
 ];
 /// The error that only ours has, and that its report counts.
@@ -121,7 +122,9 @@ pub(crate) fn plain_trace(lines: &[String], number: u32, name: &str) -> Vec<Stri
             Some("17") => format!("{head} = {}", if value.starts_with("\"/") { "EXECUTABLE" } else { value }),
             _ => line.replace(&format!("JobId={number} "), "JobId=N "),
         };
-        without_clock(&line.replace(&format!("{name}-"), "client-").replace(&format!("/{name}"), "/client"))
+        let line = without_clock(&line.replace(&format!("{name}-"), "client-").replace(&format!("/{name}"), "/client"));
+        // A file that could not be opened has no change time with ours (documented).
+        if line.contains("/i.noopen\"") { line.replace(" TIME 0]", " TIME TIME]") } else { line }
     };
     lines.iter().map(plain).collect()
 }
@@ -132,6 +135,23 @@ pub(crate) fn numbers(lstat: &[u8]) -> Vec<u8> {
     let Some(mut numbers) = LStat::numbers(lstat).filter(|numbers| numbers.len() == 16) else { return lstat.to_vec() };
     numbers[10] = 0;
     format!("{numbers:?}").into_bytes()
+}
+
+/// The line of a record or of the catalog. What could not be opened has no change time with ours;
+/// the stock daemon's is that of its contents.
+fn with_change_time(line: String) -> String {
+    if !["/@tp/no-open", "/i.noopen"].iter().any(|name| line.contains(name)) {
+        return line;
+    }
+    let Some((head, rest)) = line.split_once('[') else { return line };
+    let Some((numbers, tail)) = rest.split_once(']') else { return line };
+    let mut numbers: Vec<_> = numbers.split(", ").collect();
+    if let [.., mtime, ctime, _, _, _] = &mut numbers[..]
+        && *ctime == "0"
+    {
+        *ctime = mtime;
+    }
+    format!("{head}[{}]{tail}", numbers.join(", "))
 }
 
 /// A record's data, decompressed, without bytes that the stock daemon leaves to chance.
@@ -182,7 +202,10 @@ pub(crate) fn records(records: Result<Records>) -> Result<Vec<String>> {
         } else {
             kept.escape_ascii().to_string()
         };
-        format!("{} {} {} {shown}", record.file_index, stream_name(record.stream), data.len())
+        let line = |len| format!("{} {} {len} {shown}", record.file_index, stream_name(record.stream));
+        let ours = line(data.len());
+        // A change time of 2001 has four digits more than none.
+        if with_change_time(ours.clone()) == ours { ours } else { with_change_time(line(data.len() + 4)) }
     };
     // A job that never came to the Storage Daemon has no volume.
     match records {
@@ -198,14 +221,14 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32, lstat: fn(&[u8]) -> Vec<u8>) 
         .iter()
         .map(|file| {
             let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-            format!(
+            with_change_time(format!(
                 "File {} {} {} {} {}",
                 file.file_index,
                 text(&file.path),
                 text(&lstat(&file.lstat)),
                 text(&file.digest),
                 file.delta_seq
-            )
+            ))
         })
         .collect();
     let tables: [(&str, &[&str]); 4] = [

@@ -12,12 +12,14 @@ use fd_walk::{Entry, texts as walk_texts};
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
 use crate::file::save::Saver;
+use crate::plugins::data::open;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on, note};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
 use crate::plugins::record::{
-    is_encrypted, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start, with_packet,
+    is_encrypted, record_names, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start,
+    start_stream, with_packet,
 };
 use crate::shared::batch::Command;
 use crate::shared::plugin_host::{BackupHost, Way};
@@ -191,7 +193,8 @@ impl CommandRun<'_, '_, '_, '_> {
 
     fn save_object(&mut self, packet: &SavePacket, file_type: FileType, file_index: i32) -> Result<(), Halt> {
         let Self { saver, guest, command, .. } = self;
-        send_start(saver, guest, command, packet.portable, file_index)?;
+        let stream = start_stream(saver, guest)?;
+        send_start(saver, stream, command, packet.portable, file_index)?;
         saver.say_saved(&object_entry(command, packet, file_type));
         if file_type == FileType::PluginObject {
             send_plugin_object(saver, command, packet, file_index)?;
@@ -226,11 +229,17 @@ impl CommandRun<'_, '_, '_, '_> {
             file_index,
             is_walked: false,
             is_encrypted,
+            has_earlier: self.saver.job.plan.has_earlier_of(&record_names(&entry).0),
         };
-        send_start(self.saver, &mut self.guest, file.command, packet.portable, file_index)?;
-        self.files += 1;
+        let stream = start_stream(self.saver, &mut self.guest)?;
         self.guest.host.files += 1;
-        send_file(self.saver, &mut self.guest, &file)?;
+        let Some(opened) = open(self.saver, &mut self.guest, &file)? else {
+            self.guest.host.files -= 1;
+            return self.end_file();
+        };
+        self.files += 1;
+        send_start(self.saver, stream, file.command, packet.portable, file_index)?;
+        send_file(self.saver, &mut self.guest, &file, opened)?;
         // What the plugin finds at the end of the file belongs to it, too.
         let ended = self.end_file()?;
         send_events(self.saver, &self.guest.host.file_events, file_index)?;

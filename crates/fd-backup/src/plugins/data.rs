@@ -14,7 +14,7 @@ use crate::exchange::piece::Event;
 use crate::file::blocks::{Cut, is_zero};
 use crate::file::data::Transform;
 use crate::file::save::Saver;
-use crate::plugins::file::PluginFile;
+use crate::plugins::file::{Opened, PluginFile};
 use crate::plugins::guest::Guest;
 use crate::texts;
 
@@ -26,18 +26,49 @@ pub(crate) const LONG_CALL: Duration = Duration::from_millis(100);
 /// if more of them take memory.
 const MOST_AHEAD: usize = 8;
 
-/// Opens the plugin's file, sends its data and closes it. `false` if it can't be opened, which is
-/// reported.
-pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<bool, Halt> {
+/// Opens the plugin's file, if its data is to be read. `None` if that fails, and a record would hide
+/// the copy of an earlier job: then the file gets none.
+///
+/// What the plugin says meanwhile waits for its place behind the attributes.
+pub(crate) fn open(
+    saver: &mut Saver<'_>,
+    guest: &mut Guest<'_, '_>,
+    file: &PluginFile<'_>,
+) -> Result<Option<Opened>, Halt> {
+    if !PluginFile::is_read(file.entry, file.packet, file.is_walked) || file.ends_the_job() {
+        return Ok(Some(Opened::Nothing));
+    }
+    saver.job.go_on()?;
     let no_atime = file.entry.options.has(Flags::NO_ATIME);
     let flags = if no_atime { i32::try_from(OFlags::NOATIME.bits()).unwrap_or_default() } else { 0 };
-    let opened = call(saver, guest, Io::Open { name: file.read_name, flags, mode: 0 })?;
-    if opened.status < 0 {
-        saver.job.open_error.store(opened.errno, Ordering::Relaxed);
-        let text = texts::plugin_cannot_open(&file.entry.path, opened.errno);
-        saver.emitter.note(Event::not_saved(text));
-        return Ok(false);
+    let opened = guest.call(|instance, host| instance.io(host, Io::Open { name: file.read_name, flags, mode: 0 }))?;
+    if opened.status >= 0 {
+        return Ok(Some(Opened::Open));
     }
+    saver.job.open_error.store(opened.errno, Ordering::Relaxed);
+    if file.is_file() && file.has_earlier {
+        say_not_opened(saver, guest, file, opened.errno)?;
+        return Ok(None);
+    }
+    Ok(Some(Opened::Failed(opened.errno)))
+}
+
+/// Says that the file can't be opened, behind what its plugin has said.
+pub(crate) fn say_not_opened(
+    saver: &mut Saver<'_>,
+    guest: &mut Guest<'_, '_>,
+    file: &PluginFile<'_>,
+    errno: i32,
+) -> Result<(), Halt> {
+    guest.pass_on(&mut saver.emitter)?;
+    saver.emitter.note(Event::not_saved(texts::plugin_cannot_open(&file.entry.path, errno)));
+    saver.emitter.piece().tally.unread += u32::from(file.is_file());
+    Ok(())
+}
+
+/// Sends the data of the open file, and closes it.
+pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<(), Halt> {
+    guest.pass_on(&mut saver.emitter)?;
     saver.emitter.header(file.file_index, file.data_stream(), file.entry.stat.size)?;
     if !file.is_walked {
         // Its program may take long.
@@ -46,7 +77,7 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     let options = &file.entry.options;
     let with_addresses = file.has_sparse_data() || file.has(SavePacket::OFFSETS);
     saver.emitter.stay_near(Some(MOST_AHEAD));
-    let end = if options.compression.is_some() || file.is_encrypted || with_addresses {
+    let (end, is_given) = if options.compression.is_some() || file.is_encrypted || with_addresses {
         send_transformed(saver, guest, file)?
     } else {
         send_in_place(saver, guest)?
@@ -56,15 +87,22 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         let text = texts::plugin_read_error(&file.entry.path, end.errno);
         saver.emitter.note(Event::ReadError { text });
     }
-    saver.emitter.piece().tally.read += 1;
+    let tally = &mut saver.emitter.piece().tally;
+    if is_given || end.status >= 0 {
+        tally.read += 1;
+    } else {
+        tally.unread += u32::from(file.is_file());
+    }
     saver.emitter.close_stream();
     call(saver, guest, Io::Close)?;
-    Ok(true)
+    Ok(())
 }
 
-/// Sends data as it is: it is read directly to its place in the stream.
-fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<IoDone, Halt> {
+/// Sends data as it is: it is read directly to its place in the stream. Returns the last answer, and
+/// whether there was data.
+fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<(IoDone, bool), Halt> {
     let most = saver.job.record_len;
+    let mut is_given = false;
     loop {
         let start = saver.emitter.begin_block(false);
         let room = saver.emitter.block_room(false);
@@ -74,6 +112,7 @@ fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<IoD
         let len = length(done, most);
         room.truncate(if len == 0 { start } else { payload.saturating_add(len) });
         if len > 0 {
+            is_given = true;
             saver.digests.update(room.get(payload..).unwrap_or_default());
             saver.emitter.end_block(false, start)?;
             let tally = &mut saver.emitter.piece().tally;
@@ -83,13 +122,17 @@ fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<IoD
         }
         after_read(saver, guest, spent)?;
         if len == 0 || guest.host.fatal.is_some() {
-            return Ok(done);
+            return Ok((done, is_given));
         }
     }
 }
 
-/// Compresses or encrypts data, or sends it with addresses.
-fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &PluginFile<'_>) -> Result<IoDone, Halt> {
+/// Compresses or encrypts data, or sends it with addresses. Returns what [`send_in_place`] does.
+fn send_transformed(
+    saver: &mut Saver<'_>,
+    guest: &mut Guest<'_, '_>,
+    file: &PluginFile<'_>,
+) -> Result<(IoDone, bool), Halt> {
     let options = &file.entry.options;
     let sparse = file.has_sparse_data();
     let offsets = file.has(SavePacket::OFFSETS);
@@ -128,7 +171,7 @@ fn send_transformed(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: &Plu
         saver.emitter.payload(&[rest])?;
         saver.emitter.piece().tally.job_bytes += rest.len() as u64;
     }
-    Ok(end)
+    Ok((end, position > 0))
 }
 
 /// Reads the next block to the end of `room`.

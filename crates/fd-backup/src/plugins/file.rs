@@ -1,10 +1,10 @@
 //! A file of a plugin that is being saved.
 
-use fd_plugins::SavePacket;
-use fd_records::{FileType, Stream};
+use fd_plugins::{MetadataPacket, SavePacket};
+use fd_records::{FileType, PluginMetadata, Stat, Stream};
 use fd_walk::Entry;
 
-use crate::source::kinds::data_stream;
+use crate::source::kinds::{data_stream, is_digested};
 
 /// A file of a plugin that is being saved.
 pub(crate) struct PluginFile<'f> {
@@ -19,12 +19,56 @@ pub(crate) struct PluginFile<'f> {
     /// It is on the disk, and its plugin is that of its Options.
     pub(crate) is_walked: bool,
     pub(crate) is_encrypted: bool,
+    /// A restore may take it from an earlier job.
+    pub(crate) has_earlier: bool,
+}
+
+/// The record of a packet of metadata.
+pub(crate) fn metadata_record(packet: &MetadataPacket) -> PluginMetadata<'_> {
+    PluginMetadata {
+        total_size: packet.total_size,
+        total_count: packet.total_count,
+        kind: packet.kind,
+        index: packet.index,
+        data: &packet.data,
+    }
+}
+
+/// What became of opening the data of a plugin's file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Opened {
+    /// None is read.
+    Nothing,
+    /// The plugin has it open.
+    Open,
+    /// It can't be opened; the error's number.
+    Failed(i32),
 }
 
 impl PluginFile<'_> {
     /// Whether the plugin has set an option of its packet.
     pub(crate) const fn has(&self, flag: u64) -> bool {
         self.packet.flags & flag != 0
+    }
+
+    /// Whether it is a file with data, and not an entry whose attributes say most.
+    pub(crate) fn is_file(&self) -> bool {
+        is_digested(self.entry.file_type)
+    }
+
+    /// Whether the job ends behind its attributes, so that it need not be opened.
+    pub(crate) fn ends_the_job(&self) -> bool {
+        let mut metadata = self.packet.metadata.iter().flatten();
+        self.is_encrypted && self.has(SavePacket::OFFSETS)
+            || metadata.any(|packet| metadata_record(packet).stream().is_none())
+    }
+
+    /// Its attributes for the record. Without a change time, accurate jobs try it again.
+    pub(crate) fn stat(&self, opened: Opened) -> Stat {
+        match opened {
+            Opened::Failed(_) if self.is_file() => Stat { ctime: 0, ..self.entry.stat },
+            _ => self.entry.stat,
+        }
     }
 
     pub(crate) fn has_sparse_data(&self) -> bool {

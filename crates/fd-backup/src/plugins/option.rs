@@ -10,10 +10,11 @@ use fd_walk::Entry;
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
 use crate::file::save::{Saved, Saver};
+use crate::plugins::data::open;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on};
 use crate::plugins::missing::{Named, named};
-use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, with_packet};
+use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, start_stream, with_packet};
 use crate::shared::plugin_host::{BackupHost, Way};
 use crate::texts::{self, PluginPlace};
 
@@ -108,9 +109,18 @@ pub(crate) fn offer(
         file_index,
         is_walked: true,
         is_encrypted,
+        has_earlier: job.plan.has_earlier(entry),
     };
-    send_start(saver, &mut guest, command, packet.portable, file_index)?;
-    let outcome = send_file(saver, &mut guest, &file)?;
+    let stream = start_stream(saver, &mut guest)?;
+    let Some(opened) = open(saver, &mut guest, &file)? else {
+        if let Some(list) = &job.plan.accurate {
+            list.leave_to_earlier(entry.token);
+        }
+        guest.check()?;
+        return Ok(Offered::Skipped);
+    };
+    send_start(saver, stream, command, packet.portable, file_index)?;
+    let outcome = send_file(saver, &mut guest, &file, opened)?;
     send_events(saver, &guest.host.file_events, file_index)?;
     send_end(saver, file_index)?;
     guest.check()?;

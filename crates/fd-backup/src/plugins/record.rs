@@ -10,7 +10,7 @@ use fd_metadata::Failures;
 use fd_plugins::{FileEvent, Host, SavePacket};
 use fd_records::{
     Attributes, Compression, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
-    PluginObjectRecord, RestoreObjectRecord, Stream,
+    PluginObjectRecord, RestoreObjectRecord, Stat, Stream,
 };
 use fd_walk::Entry;
 
@@ -18,8 +18,8 @@ use crate::digests::choice::Digests;
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
 use crate::file::save::{Saved, Saver};
-use crate::plugins::data::send_data;
-use crate::plugins::file::PluginFile;
+use crate::plugins::data::{say_not_opened, send_data};
+use crate::plugins::file::{Opened, PluginFile, metadata_record};
 use crate::plugins::guest::Guest;
 use crate::source::kinds::{data_stream, is_digested};
 use crate::texts;
@@ -32,14 +32,8 @@ pub(crate) fn with_packet(inherited: &EffectiveOptions, packet: &SavePacket) -> 
     Arc::new(EffectiveOptions { flags, ..inherited.clone() })
 }
 
-/// Sends the record before a file or object. Its number is that of the file.
-pub(crate) fn send_start(
-    saver: &mut Saver<'_>,
-    guest: &mut Guest<'_, '_>,
-    command: &[u8],
-    portable: bool,
-    file_index: i32,
-) -> Result<(), Halt> {
+/// The stream of the record before a file or object, which the plugin may change.
+pub(crate) fn start_stream(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<Stream, Halt> {
     let mut stream = Stream::PLUGIN_NAME;
     if guest.offers().check_stream {
         let mut number = i32::try_from(stream.number()).unwrap_or_default();
@@ -49,6 +43,17 @@ pub(crate) fn send_start(
             stream = Stream::new(number);
         }
     }
+    Ok(stream)
+}
+
+/// Sends the record before a file or object. Its number is that of the file.
+pub(crate) fn send_start(
+    saver: &mut Saver<'_>,
+    stream: Stream,
+    command: &[u8],
+    portable: bool,
+    file_index: i32,
+) -> Result<(), Halt> {
     saver.buffers.record.clear();
     PluginName::Start { file_index: file_index.into(), portable, command }.encode(&mut saver.buffers.record);
     Ok(saver.emitter.record(file_index, stream, &saver.buffers.record)?)
@@ -123,11 +128,12 @@ pub(crate) fn send_file(
     saver: &mut Saver<'_>,
     guest: &mut Guest<'_, '_>,
     file: &PluginFile<'_>,
+    opened: Opened,
 ) -> Result<Saved, Halt> {
-    let PluginFile { entry, packet, file_index, .. } = *file;
+    let PluginFile { entry, file_index, .. } = *file;
     saver.emitter.piece().tally.files += 1;
     saver.say_saved(entry);
-    send_attributes(saver, file)?;
+    send_attributes(saver, file, file.stat(opened))?;
     if entry.file_type == FileType::Deleted || !send_plugin_metadata(saver, guest, file)? {
         return Ok(Saved::Complete { digest: None });
     }
@@ -141,8 +147,13 @@ pub(crate) fn send_file(
     // Not batched: the length of the data is not known.
     let digests = Digests { record: saver.choose_digest(entry), signed, ..Digests::default() };
     saver.begin_digests(digests)?;
-    if PluginFile::is_read(entry, packet, file.is_walked) && !send_data(saver, guest, file)? {
-        return Ok(Saved::NotOpened);
+    match opened {
+        Opened::Nothing => {}
+        Opened::Open => send_data(saver, guest, file)?,
+        Opened::Failed(errno) => {
+            say_not_opened(saver, guest, file, errno)?;
+            return Ok(Saved::NotOpened);
+        }
     }
     if file.is_walked {
         if entry.is_checked_for_changes() {
@@ -161,7 +172,7 @@ pub(crate) fn is_encrypted(entry: &Entry, packet: &SavePacket, is_walked: bool) 
     is_digested(entry.file_type) || PluginFile::is_read(entry, packet, is_walked)
 }
 
-fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), Halt> {
+fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>, stat: Stat) -> Result<(), Halt> {
     let PluginFile { entry, packet, file_index, is_walked, .. } = *file;
     let is_update = packet.stat_update && !is_walked;
     let (name, link) = if is_walked {
@@ -176,7 +187,7 @@ fn send_attributes(saver: &mut Saver<'_>, file: &PluginFile<'_>) -> Result<(), H
         file_type: entry.file_type,
         name: &name,
         lstat: LStat {
-            stat: entry.stat,
+            stat,
             link_fi: if is_walked { 0 } else { packet.link_fi },
             flags: 0,
             // Without the bit of its addresses.
@@ -230,13 +241,7 @@ fn send_plugin_metadata(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         guest.pass_on(&mut saver.emitter)?;
     }
     for packet in packets {
-        let record = PluginMetadata {
-            total_size: packet.total_size,
-            total_count: packet.total_count,
-            kind: packet.kind,
-            index: packet.index,
-            data: &packet.data,
-        };
+        let record = metadata_record(packet);
         let wrong = match record.stream() {
             None => Some((MessageType::Fatal, texts::metadata_type(packet.kind))),
             Some(_) if record.record_len() > PluginMetadata::LONGEST => {
@@ -317,8 +322,6 @@ pub(crate) fn send_events(saver: &mut Saver<'_>, events: &[FileEvent], file_inde
 
 #[cfg(test)]
 mod tests {
-    use fd_records::Stat;
-
     use super::*;
 
     fn names(path: &str, link: &str, file_type: FileType, strip_path: u32) -> String {

@@ -110,6 +110,11 @@ impl BackupPlan {
         self.accurate.as_ref().map_or(self.walk.incremental, |list| list.has_earlier(entry.token))
     }
 
+    /// The same of a file of a plugin command, whose record has this name.
+    pub(crate) fn has_earlier_of(&self, name: &[u8]) -> bool {
+        self.accurate.as_ref().map_or(self.walk.incremental, |list| list.has_earlier_of(name))
+    }
+
     /// What plugins may ask about.
     pub(crate) fn surroundings<'p>(&'p self, changes: &'p LateChanges) -> Surroundings<'p> {
         Surroundings {

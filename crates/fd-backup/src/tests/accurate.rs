@@ -16,7 +16,7 @@ use super::support::{self, Bed, Outcome, fileset, hex};
 use crate::{AccurateLevel, AccurateList, MemoryBudget};
 
 pub(super) const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
-const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
+pub(super) const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
 
 pub(super) fn stat_of(path: &Path) -> Stat {
     let found = fs::symlink_metadata(path).unwrap();

@@ -22,6 +22,8 @@ pub(crate) struct Script {
     pub(crate) command: Option<Status>,
     /// The answers for files of an option plugin.
     pub(crate) handled: Vec<(&'static str, Status)>,
+    /// Of those, what can't be opened, and the error.
+    pub(crate) closed: Option<(&'static str, i32)>,
     /// Files that still exist.
     pub(crate) existing: Vec<&'static str>,
     /// What `checkStream` makes of a stream.
@@ -229,7 +231,8 @@ impl Instance for Playing {
         let mut script = self.0.lock().unwrap();
         let answer = script.handled.iter().find(|(end, _)| name.ends_with(end)).map_or(Status::Core, |found| found.1);
         let content = [b"plugin's ", name.rsplit('/').next().unwrap_or_default().as_bytes()].concat();
-        script.current = FakeFile { blocks: [(0, content)].into(), ..FakeFile::default() };
+        let open_error = script.closed.filter(|(end, _)| name.ends_with(end)).map(|(_, error)| error);
+        script.current = FakeFile { blocks: [(0, content)].into(), open_error, ..FakeFile::default() };
         Ok(answer)
     }
 

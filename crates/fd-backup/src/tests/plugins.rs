@@ -10,7 +10,7 @@ use fd_plugins::{FileEvent, FileSetChange, MetadataPacket, Offers, PluginObject,
 use fd_records::{ContentCipher, DigestKind, FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
 
-use super::accurate::{CHANGES, listed, stat_of};
+use super::accurate::{BASE, CHANGES, listed, stat_of};
 use super::fake::{Fake, FakeFile, Script, job_plugins};
 use super::protect::protection;
 use super::support::{Bed, Collector, Log, Outcome, Record};
@@ -604,6 +604,82 @@ fn a_plugin_s_file_is_known_by_its_stripped_name() {
     assert_eq!(saved, ["/saved", "/whole", "/dir/"]);
 }
 
+/// A record without data would hide the copy of an earlier job.
+#[test]
+fn a_plugin_s_file_that_can_t_be_opened_keeps_its_copy_of_an_earlier_job() {
+    let run = |level: Option<AccurateLevel>| {
+        let mut bed = bed("M");
+        bed.plan.walk.incremental = true;
+        if let Some(level) = level {
+            with_list(&mut bed, level, &["/closed", "/dir/"]);
+        }
+        let closed =
+            |name: &str, file_type| FakeFile::new(name, file_type, b"").with(|file| file.open_error = Some(13));
+        let directory = closed("/dir", FileType::Directory).with(|file| file.packet.stat.mode = 0o40_755);
+        let plugin = Fake::with_files([
+            closed("/closed", FileType::Regular),
+            closed("/new", FileType::Raw),
+            FakeFile::regular("/good", b"x"),
+            directory,
+        ]);
+        let script = Arc::clone(&plugin.script);
+        bed.plan.plugins = job_plugins([plugin]);
+        let outcome = bed.run();
+        let told = ["/closed", "/new", "/dir"]
+            .map(|name| (MessageType::NotSaved, format!("     Cannot open \"{name}\": ERR=Permission denied.\n")));
+        let own: Vec<_> = outcome.messages.iter().filter(|(kind, _)| *kind == MessageType::NotSaved).cloned().collect();
+        assert_eq!(own, told);
+        assert_eq!(outcome.progress.errors(), 3);
+        let calls = calls(&script);
+        assert_eq!(calls[..6], ["event 9", "start", "stream", "open /closed 0 0", "end", "start"]);
+        (outcome, calls)
+    };
+    let [good, directory] = [("/good", FileType::Regular), ("/dir/", FileType::Directory)]
+        .map(|(name, file_type)| (name.to_owned(), file_type.code()));
+    for level in [None, Some(CHANGES)] {
+        let (outcome, _) = run(level);
+        // The directory is more than its data.
+        assert_eq!(recorded(&outcome), [good.clone(), directory.clone()], "{level:?}");
+        assert_eq!(outcome.records().len(), 8, "{level:?}");
+        assert_eq!(outcome.progress.files(), 2);
+    }
+    // The base has no copy of a new file.
+    let (outcome, _) = run(Some(BASE));
+    assert_eq!(recorded(&outcome)[..3], [("/new".to_owned(), FileType::Raw.code()), good, directory]);
+    let mut of_base = recorded_as(&outcome, FileType::Base);
+    of_base.sort();
+    assert_eq!(of_base, ["/closed", "/dir/"]);
+    assert_eq!(outcome.of("/new")[1].attributes().lstat.stat.ctime, 0);
+}
+
+/// As of files on the disk: accurate jobs try it again.
+#[test]
+fn a_plugin_s_file_that_a_full_can_t_open_has_no_change_time_and_counts_as_unread() {
+    let closed = || FakeFile::regular("/closed", b"x").with(|file| file.open_error = Some(2));
+    let broken = || FakeFile::regular("/broken", b"").with(|file| file.read_error = Some(5));
+    let partly = || FakeFile::regular("/partly", b"some").with(|file| file.read_error = Some(5));
+    for (letters, last) in [("M", FakeFile::regular("/good", b"x")), ("M", partly()), ("MZ6", partly())] {
+        let (outcome, _) = backup(letters, Fake::with_files([closed(), last]));
+        let records = outcome.of("/closed");
+        let stat = records[1].attributes().lstat.stat;
+        assert_eq!((stat.ctime, stat.mtime, records.len()), (0, 1, 3));
+    }
+    for letters in ["M", "MZ6"] {
+        let (outcome, _) = backup(letters, Fake::with_files([closed(), broken()]));
+        let text = "No file could be read: of 2 with data, no data is saved.\n";
+        assert_eq!(outcome.texts(MessageType::Fatal), [text], "{letters}");
+    }
+    // That is no file with data.
+    let directory = FakeFile::new("/dir", FileType::Directory, b"");
+    for directory in
+        [directory.clone().with(|file| file.open_error = Some(2)), directory.with(|file| file.read_error = Some(5))]
+    {
+        let (outcome, _) = backup("M", Fake::with_files([directory]));
+        assert!(outcome.result.is_ok(), "{:?}", outcome.messages);
+        assert_eq!(outcome.of("/dir/")[1].attributes().lstat.stat.ctime, 1);
+    }
+}
+
 #[test]
 fn a_first_object_of_a_restore_takes_the_options_of_the_files_after_it() {
     let object = |file_type| FakeFile::object("o", file_type, b"x");
@@ -776,6 +852,32 @@ fn an_option_plugin_saves_skips_or_leaves_each_file() {
     let calls = calls(&script);
     assert_eq!(calls.iter().filter(|call| call.starts_with("handle")).count(), 4, "{calls:?}");
     assert!(calls.contains(&format!("open {} 0 0", bed.name("plugin's"))), "{calls:?}");
+}
+
+#[test]
+fn a_file_that_an_option_plugin_can_t_open_keeps_its_copy_of_an_earlier_job() {
+    let handled = [("plugin's", Status::Ok), ("skipped", Status::Ok), ("skipped too", Status::Ok)];
+    for (incremental, streams) in [(true, None), (false, Some(vec![26, 1, 26]))] {
+        let (mut bed, script) = with_option_plugin(&handled);
+        script.lock().unwrap().closed = Some(("plugin's", 13));
+        bed.plan.walk.incremental = incremental;
+        let outcome = bed.run();
+        let name = bed.name("plugin's");
+        let text = format!("     Cannot open \"{name}\": ERR=Permission denied.\n");
+        assert_eq!(outcome.messages, [(MessageType::NotSaved, text)]);
+        assert_eq!(recorded(&outcome).iter().filter(|(found, _)| *found == name).count(), usize::from(!incremental));
+        if let Some(streams) = streams {
+            assert_eq!(outcome.streams(&name), streams);
+            assert_eq!(outcome.of(&name)[1].attributes().lstat.stat.ctime, 0);
+        }
+        // The others have the numbers behind it, and a link leads to its first name.
+        assert_eq!(recorded(&outcome).len(), if incremental { 4 } else { 5 });
+    }
+    let (mut bed, script) = with_option_plugin(&handled);
+    script.lock().unwrap().closed = Some(("plugin's", 13));
+    let name = bed.name("plugin's");
+    with_list(&mut bed, BASE, &[&name]);
+    assert_eq!(recorded_as(&bed.run(), FileType::Base), [name]);
 }
 
 #[test]
