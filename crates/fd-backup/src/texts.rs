@@ -40,6 +40,12 @@ pub(crate) fn plugin_read_error(path: &[u8], errno: i32) -> Vec<u8> {
     one_line(&[b"Read error on file ", path, b". ERR=", error_text(errno).as_bytes(), b"\n"])
 }
 
+/// A plugin knows only at the end of its file that the data is not whole; ferrofd's own.
+pub(crate) fn plugin_cannot_close(path: &[u8], errno: i32) -> Vec<u8> {
+    let reason = error_text(errno);
+    one_line(&[b"Plugin could not close ", path, b": ERR=", reason.as_bytes(), b". Its data may not be whole.\n"])
+}
+
 /// All files with data failed. The stock daemon's job ends with warnings.
 pub(crate) fn nothing_read(files: u64) -> Vec<u8> {
     format!("No file could be read: of {files} with data, no data is saved.\n").into_bytes()

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
-use fd_messages::Stage;
-use fd_plugins::{Io, IoDone, SavePacket};
+use fd_messages::{MessageType, Stage};
+use fd_plugins::{Io, IoDone, SavePacket, Status};
 use rustix::fs::OFlags;
 
 use crate::digests::protect::Encryption;
@@ -94,7 +94,15 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
         tally.unread += u32::from(file.is_file());
     }
     saver.emitter.close_stream();
-    call(saver, guest, Io::Close)?;
+    saver.job.go_on()?;
+    let closed = guest.call(|instance, host| instance.io(host, Io::Close))?;
+    guest.pass_on(&mut saver.emitter)?;
+    // A plugin that has nothing to say leaves the status as it is: -1, without a number.
+    let has_failed = closed.returned == Status::Error || closed.status < 0 && closed.errno != 0;
+    if has_failed && end.status >= 0 && !guest.host.told_error && !guest.host.is_canceled() {
+        let text = texts::plugin_cannot_close(&file.entry.path, closed.errno);
+        saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
+    }
     Ok(())
 }
 
@@ -196,12 +204,4 @@ fn after_read(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, spent: Duration)
     saver.pace.step(&|| job.is_stopped());
     job.go_on()?;
     Ok(())
-}
-
-/// Calls `pluginIO` for anything but reading.
-fn call(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, io: Io<'_>) -> Result<IoDone, Halt> {
-    saver.job.go_on()?;
-    let done = guest.call(|instance, host| instance.io(host, io))?;
-    guest.pass_on(&mut saver.emitter)?;
-    Ok(done)
 }

@@ -51,6 +51,8 @@ pub(crate) struct FakeFile {
     pub(crate) open_error: Option<i32>,
     /// The error after the last block.
     pub(crate) read_error: Option<i32>,
+    /// The answer when it is closed.
+    pub(crate) closed: Option<IoDone>,
     /// The answer instead of the file.
     pub(crate) refused: Option<Status>,
     /// The answer at its end.
@@ -281,6 +283,7 @@ impl Instance for Playing {
                 }
                 None => current.read_error.map_or(IoDone::bytes(0), IoDone::error),
             },
+            Io::Close => current.closed.unwrap_or(IoDone::bytes(0)),
             _ => IoDone::bytes(0),
         })
     }

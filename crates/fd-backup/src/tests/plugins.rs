@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
-use fd_plugins::{FileEvent, FileSetChange, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable};
+use fd_plugins::{
+    FileEvent, FileSetChange, IoDone, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
+};
 use fd_records::{ContentCipher, DigestKind, FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
 
@@ -678,6 +680,39 @@ fn a_plugin_s_file_that_a_full_can_t_open_has_no_change_time_and_counts_as_unrea
         assert!(outcome.result.is_ok(), "{:?}", outcome.messages);
         assert_eq!(outcome.of("/dir/")[1].attributes().lstat.stat.ctime, 1);
     }
+}
+
+#[test]
+fn a_plugin_that_fails_to_close_its_file_is_told() {
+    let run = |closed: IoDone, says: bool| {
+        let file = FakeFile::regular("/f", b"half").with(|file| file.closed = Some(closed));
+        let mut told = !says;
+        let plugin = Fake::with_files([file, FakeFile::regular("/g", b"x")]).hooked(move |call, host| {
+            if call == "close" && !std::mem::replace(&mut told, true) {
+                host.message(MessageType::Error, b"its reason\n");
+            }
+        });
+        let (outcome, _) = backup("M", plugin);
+        assert_eq!(outcome.streams("/f"), [26, 1, 2, 3, 26], "its data stays");
+        outcome.messages
+    };
+    let text = "Plugin could not close /f: ERR=Broken pipe. Its data may not be whole.\n";
+    let told = [(MessageType::Error, text.to_owned())];
+    assert_eq!(run(IoDone::error(32), false), told);
+    assert_eq!(run(IoDone { status: 0, ..IoDone::error(32) }, false), told);
+    assert_eq!(run(IoDone { returned: Status::Ok, ..IoDone::error(32) }, false), told);
+    assert_eq!(run(IoDone::error(32), true), [(MessageType::Error, "its reason\n".to_owned())]);
+    // A plugin that sets nothing leaves the status as it was: -1. A program has a number.
+    for good in [IoDone { returned: Status::Ok, ..IoDone::error(0) }, IoDone::bytes(5)] {
+        assert!(run(good, false).is_empty());
+    }
+    // One failure has one message.
+    let file = FakeFile::regular("/f", b"x").with(|file| {
+        file.read_error = Some(5);
+        file.closed = Some(IoDone::error(5));
+    });
+    let (outcome, _) = backup("M", Fake::with_files([file]));
+    assert_eq!(outcome.texts(MessageType::Error), ["Read error on file /f. ERR=Input/output error\n"]);
 }
 
 #[test]
