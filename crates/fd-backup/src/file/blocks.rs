@@ -23,11 +23,14 @@ pub(crate) trait Intake<E> {
 /// Reads each block to the same buffer and calls `each` with its position.
 pub(crate) struct Scratch<'s, F> {
     pub(crate) block: &'s mut Vec<u8>,
+    /// Called before each block is read, also one that is left out.
+    pub(crate) before_each: &'s mut dyn FnMut(),
     pub(crate) each: F,
 }
 
 impl<E, F: FnMut(u64, &[u8]) -> Result<(), E>> Intake<E> for Scratch<'_, F> {
     fn room(&mut self) -> &mut Vec<u8> {
+        (self.before_each)();
         self.block.clear();
         self.block
     }

@@ -41,6 +41,8 @@ pub(crate) struct Comparer<'v> {
     pub(crate) digesters: &'v mut Digesters,
     /// A buffer for blocks.
     pub(crate) block: &'v mut Vec<u8>,
+    /// Called before each block is read.
+    pub(crate) before_each: &'v mut dyn FnMut(),
     pub(crate) record_len: usize,
     /// The job encrypts. Then no block is left out of the data and its digest, whatever the Options
     /// say (reference 04 §7).
@@ -97,7 +99,7 @@ impl Comparer<'_> {
             finding.read_bytes += data.len() as u64;
         };
         let sparse = entry.options.is_sparse(self.encrypts);
-        let blocks = Blocks { buffer: self.block, record_len: self.record_len, sparse };
+        let blocks = Blocks { buffer: self.block, before_each: self.before_each, record_len: self.record_len, sparse };
         let error = match read_file(entry, blocks, self.open_limits, each)? {
             Ok((DataEnd::Complete, Identity::Unchanged)) => return Ok(digester.finish().ok()),
             // The file that the walk compared with the list has changed since.
@@ -115,6 +117,8 @@ impl Comparer<'_> {
 pub(crate) struct Blocks<'b> {
     /// A buffer for one.
     pub(crate) buffer: &'b mut Vec<u8>,
+    /// Called before each of them is read.
+    pub(crate) before_each: &'b mut dyn FnMut(),
     /// Bytes of a full record.
     pub(crate) record_len: usize,
     /// Blocks have addresses, and those of zeros are left out.
@@ -130,7 +134,7 @@ pub(crate) fn read_file(
     open_limits: OpenLimits<'_>,
     mut each: impl FnMut(&[u8]),
 ) -> Result<Result<(DataEnd, Identity), Errno>, Stopped> {
-    let Blocks { buffer, record_len, sparse } = blocks;
+    let Blocks { buffer, before_each, record_len, sparse } = blocks;
     if entry.stat.size <= 0 {
         return Ok(Ok((DataEnd::Complete, Identity::Unchanged)));
     }
@@ -150,6 +154,7 @@ pub(crate) fn read_file(
         each(data);
         Ok::<(), Stopped>(())
     };
-    let end = read_blocks(&mut source, &cut, open_limits.is_stopped, &mut Scratch { block: buffer, each })?;
+    let mut intake = Scratch { block: buffer, before_each, each };
+    let end = read_blocks(&mut source, &cut, open_limits.is_stopped, &mut intake)?;
     Ok(Ok((end, identity)))
 }

@@ -19,7 +19,7 @@ pub(crate) struct InPlace<'t, 'j, F> {
     pub(crate) digests: &'t mut StreamedDigests<'j>,
     /// Other digests of the file are batched.
     pub(crate) batched: bool,
-    /// Called before each block is sent.
+    /// Called before each block is read.
     pub(crate) before_each: F,
     /// Position of the present block, including the header of its frame.
     pub(crate) start: usize,
@@ -27,12 +27,12 @@ pub(crate) struct InPlace<'t, 'j, F> {
 
 impl<F: FnMut()> Intake<Halt> for InPlace<'_, '_, F> {
     fn room(&mut self) -> &mut Vec<u8> {
+        (self.before_each)();
         self.start = self.emitter.begin_block(self.batched);
         self.emitter.block_room(self.batched)
     }
 
     fn take(&mut self, _position: u64, len: usize) -> Result<(), Halt> {
-        (self.before_each)();
         let room = self.emitter.block_room(self.batched);
         let block = room.get(room.len().saturating_sub(len)..).unwrap_or_default();
         self.digests.update(block);

@@ -17,6 +17,7 @@ use rustix::io::{Errno, pread, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
 
 use crate::exchange::Stopped;
+use crate::exchange::pace::Pace;
 use crate::exchange::piece::Event;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::shared::batch::Item;
@@ -138,6 +139,7 @@ pub(crate) struct Preparer<'p> {
     pub(crate) digesters: &'p mut Digesters,
     /// Room for a block.
     pub(crate) block: &'p mut Vec<u8>,
+    pub(crate) pace: &'p mut Pace,
     pub(crate) meter: &'p mut Meter,
 }
 
@@ -184,10 +186,12 @@ impl Preparer<'_> {
     pub(crate) fn compare(&mut self, entry: &mut Entry) -> Result<Prepared, Stopped> {
         let job = self.job;
         let is_stopped = || job.is_stopped();
+        let mut before_each = || self.pace.step(&is_stopped);
         let mut comparer = Comparer {
             list: job.plan.accurate.as_deref(),
             digesters: self.digesters,
             block: self.block,
+            before_each: &mut before_each,
             record_len: job.record_len,
             encrypts: job.plan.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
             open_limits: job.open_limits(&is_stopped),

@@ -353,11 +353,9 @@ impl<'j> Saver<'j> {
                 batched,
                 encryptor: self.encryption.as_mut().filter(|_| encrypted).map(Encryption::encryptor),
             };
-            let each = |position, block: &[u8]| {
-                before_each();
-                transform.send(emitter, position, block)
-            };
-            let end = read_blocks(source, &cut, &is_stopped, &mut Scratch { block: &mut self.buffers.block, each })?;
+            let each = |position, block: &[u8]| transform.send(emitter, position, block);
+            let mut intake = Scratch { block: &mut self.buffers.block, before_each: &mut before_each, each };
+            let end = read_blocks(source, &cut, &is_stopped, &mut intake)?;
             if matches!(end, DataEnd::Complete) {
                 transform.finish(emitter)?;
             }

@@ -65,6 +65,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         list: plan.accurate.as_deref(),
         digesters: &mut Digesters::default(),
         block: &mut Vec::new(),
+        before_each: &mut || {},
         record_len: block_len(plan.network_buffer),
         encrypts: plan.encrypts,
         open_limits: OpenLimits {

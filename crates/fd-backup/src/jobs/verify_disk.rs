@@ -193,7 +193,7 @@ impl Verify<'_> {
             host.progress.touch(now());
         };
         let sparse = entry.options.is_sparse(self.encrypts);
-        let blocks = Blocks { buffer: &mut self.block, record_len: self.record_len, sparse };
+        let blocks = Blocks { buffer: &mut self.block, before_each: &mut || {}, record_len: self.record_len, sparse };
         let end = read_file(entry, blocks, open_limits, each);
         match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {
             Ok((DataEnd::Complete, _)) => {}

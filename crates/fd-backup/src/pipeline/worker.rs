@@ -188,6 +188,7 @@ impl<'j> Worker<'j> {
             job: self.job,
             digesters: &mut saver.digests.digesters,
             block: &mut saver.buffers.block,
+            pace: &mut saver.pace,
             meter: &mut saver.meter,
         }
     }

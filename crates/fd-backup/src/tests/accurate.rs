@@ -5,15 +5,23 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fd_fileset::EffectiveOptions;
-use fd_messages::MessageType;
+use fd_messages::{MessageType, Pressure};
 use fd_records::{ContentCipher, DigestKind, FileType, LStat, Stat, Stream};
-use fd_walk::{Candidate, Comparison, WalkSettings};
+use fd_walk::{Candidate, Comparison, Flow, WalkEvent, WalkHost, WalkSettings};
 
 use super::protect::protection;
-use super::support::{self, Bed, Outcome, fileset, hex};
-use crate::{AccurateLevel, AccurateList, MemoryBudget};
+use super::support::{self, Bed, Log, Outcome, fileset, hex};
+use crate::exchange::idle;
+use crate::file::prepare::Preparer;
+use crate::file::save::Saver;
+use crate::manners::budget::Manners;
+use crate::manners::courtesy::Courtesy;
+use crate::manners::governor::Decision;
+use crate::shared::job::Job;
+use crate::{AccurateLevel, AccurateList, BackupPlan, MemoryBudget};
 
 pub(super) const CHANGES: AccurateLevel = AccurateLevel { full: false, rerun: false };
 pub(super) const BASE: AccurateLevel = AccurateLevel { full: true, rerun: false };
@@ -274,6 +282,59 @@ fn deleted_files_come_in_the_order_of_the_stock_daemon_s_table() {
     let mut expected: Vec<String> = (0..30).rev().map(|n| format!("d/gone{n}")).collect();
     expected.sort_by_key(|name| bucket(name));
     assert_eq!(names, expected);
+}
+
+/// Compares what is found with a list.
+struct Listening<'l>(&'l AccurateList, &'l WalkSettings);
+
+impl WalkHost for Listening<'_> {
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+
+    fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
+        self.0.compare(candidate, self.1)
+    }
+}
+
+/// Such a job reads most: all data, each night.
+#[test]
+fn a_thread_gives_way_while_it_compares_the_data_of_a_file() {
+    let bed = Bed::new("MCs5:");
+    let path = bed.file("f", b"");
+    // Its digest takes some 50 ms.
+    fs::File::options().write(true).open(&path).unwrap().set_len(32 << 20).unwrap();
+    let mut list = AccurateList::new(CHANGES, 1, &bed.plan.fileset);
+    list.add(&listed(&bed.name("f"), stat_of(&path), HELLO_DIGEST, 0));
+    list.complete();
+    let mut found = None;
+    fd_walk::walk(&bed.plan.fileset, &bed.plan.walk, &Listening(&list, &bed.plan.walk), &mut |event| {
+        if let WalkEvent::Entry(entry) = event
+            && entry.token.is_some()
+        {
+            found = Some(entry);
+        }
+        Flow::Continue
+    });
+    let mut entry = found.unwrap();
+    let courtesy = Courtesy::new(Manners::Generous);
+    let plan = BackupPlan { accurate: Some(Arc::new(list)), courtesy: Some(courtesy), ..bed.plan.clone() };
+    let log = Log::new(Arc::default());
+    let job = Job::new(plan, Arc::clone(&bed.progress), bed.cancel.clone(), &log).unwrap();
+    let busy = Decision { rest: 500, reason: Some(Pressure::Io), cpu_is_wanted: false };
+    job.courtesy.as_ref().unwrap().take(busy, Duration::ZERO, Instant::now());
+    let mut saver = Saver::new(&job).unwrap();
+    let before = idle::total().times;
+    let mut preparer = Preparer {
+        job: &job,
+        digesters: &mut saver.digests.digesters,
+        block: &mut saver.buffers.block,
+        pace: &mut saver.pace,
+        meter: &mut saver.meter,
+    };
+    let found = preparer.compare(&mut entry).unwrap();
+    assert_eq!(found.read_bytes, 32 << 20, "{found:?}");
+    assert!(idle::total().times > before, "it has rested");
 }
 
 #[test]

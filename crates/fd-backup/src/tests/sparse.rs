@@ -7,6 +7,8 @@ use std::time::Duration;
 use fd_records::{FileType, Stat, Stream};
 
 use super::support::{Bed, Outcome, Record, hex};
+use crate::exchange::Stopped;
+use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
 use crate::source::{Opened, Source};
 
 /// Length of a block with the default network buffer.
@@ -74,6 +76,26 @@ fn data_anywhere_in_a_sparse_file_is_sent() {
         expected.dedup();
         assert_eq!(addresses(&records[1]).iter().map(|(address, _)| *address).collect::<Vec<_>>(), expected, "{at}");
     }
+}
+
+/// A thread that reads zeros for hours must give way, too.
+#[test]
+fn something_can_be_done_before_each_block_also_before_those_that_are_left_out() {
+    let bed = Bed::new("Ms");
+    let path = bed.file("f", &vec![0; usize::try_from(5 * BLOCK).unwrap()]);
+    let stat = Stat { size: 5 * 65_528, blocks: i64::MAX, ..Stat::default() };
+    let opened = Opened::new(File::open(path).unwrap().into(), Duration::ZERO);
+    let mut source = Source::new(opened, FileType::Regular, &stat);
+    let (mut calls, mut taken) = (0, 0);
+    let each = |_, _: &[u8]| {
+        taken += 1;
+        Ok::<(), Stopped>(())
+    };
+    let mut intake = Scratch { block: &mut Vec::new(), before_each: &mut || calls += 1, each };
+    let end = read_blocks(&mut source, &Cut::new(FileType::Regular, &stat, true, 65_536), &|| false, &mut intake);
+    assert!(matches!(end, Ok(DataEnd::Complete)));
+    // The last one is the end.
+    assert_eq!((calls, taken), (6, 1));
 }
 
 #[test]
