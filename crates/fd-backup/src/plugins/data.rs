@@ -26,8 +26,8 @@ pub(crate) const LONG_CALL: Duration = Duration::from_millis(100);
 /// if more of them take memory.
 const MOST_AHEAD: usize = 8;
 
-/// Opens the plugin's file, if its data is to be read. `None` if that fails, and a record would hide
-/// the copy of an earlier job: then the file gets none.
+/// Opens the plugin's file, if its data is to be read. `None` if that fails, and a record would
+/// hide the copy of an earlier job: then the file gets none.
 ///
 /// What the plugin says meanwhile waits for its place behind the attributes.
 pub(crate) fn open(
@@ -106,8 +106,8 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     Ok(())
 }
 
-/// Sends data as it is: it is read directly to its place in the stream. Returns the last answer, and
-/// whether there was data.
+/// Sends data as it is: it is read directly to its place in the stream. Returns the last answer,
+/// and whether there was data.
 fn send_in_place(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>) -> Result<(IoDone, bool), Halt> {
     let most = saver.job.record_len;
     let mut is_given = false;
