@@ -21,7 +21,7 @@ use fd_plugins::{
 };
 use fd_records::{DigestKind, MetadataKind, Replace};
 use fd_restore::verify::{Checks, VerifyJob, data as verify_data};
-use fd_restore::{OutputNames, PluginAccess, RestorePlan, RestoreState, WritingDepth, run};
+use fd_restore::{LinkRule, OutputNames, PluginAccess, RestorePlan, RestoreState, WritingDepth, run};
 use libfuzzer_sys::fuzz_target;
 use volume::{Frames, Silent};
 
@@ -303,7 +303,7 @@ fuzz_target!(|data: &[u8]| {
         writing_depth: WritingDepth::Adaptive,
         plugins: Some(access(*answers)),
     };
-    let mut state = RestoreState::new(&plan);
+    let mut state = RestoreState::new(&plan, LinkRule::from_now());
     let _outcome = run(&plan, &mut state, &progress, &Silent, &cancel, &mut source());
     let scanner = access(*answers);
     let checks = Checks { size: true, digest: Some(DigestKind::Md5), unsigned: false };

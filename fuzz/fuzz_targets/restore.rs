@@ -23,7 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, Progress};
 use fd_records::Replace;
-use fd_restore::{OutputNames, RestorePlan, RestoreState, run};
+use fd_restore::{LinkRule, OutputNames, RestorePlan, RestoreState, run};
 use libfuzzer_sys::fuzz_target;
 use volume::{Frames, Silent};
 
@@ -125,7 +125,7 @@ fuzz_target!(|data: &[u8]| {
             plugins: None,
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
-        let mut state = RestoreState::new(&plan);
+        let mut state = RestoreState::new(&plan, LinkRule::from_now());
         let _outcome = run(&plan, &mut state, &progress, &Silent, &cancel, &mut Frames::new(frames));
         assert_eq!(victim(), before);
     }

@@ -45,3 +45,4 @@ pub use plugins::PluginAccess;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};
 pub use stream::{End, RecordSource, SequenceError, SourceError};
+pub use tree::LinkRule;

@@ -12,3 +12,4 @@ mod step;
 pub(crate) use directories::{Directories, MakeDirectory, OpenError, is_unfinished_directory};
 pub(crate) use output_path::{Base, LONGEST, OutputPath, PathError};
 pub(crate) use step::LinkRefusal;
+pub use step::LinkRule;

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -558,6 +558,39 @@ fn asks_are_canceled(part: usize) -> Result<()> {
         threads_end(pid, idle, fault)?;
     }
     scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
+    Ok(())
+}
+
+/// A Director that may not restore everywhere may have another job put a link there, while its
+/// first one is looked at or does not read the answer.
+#[test]
+fn a_link_that_comes_after_the_look_at_the_place_of_a_restore_is_not_followed() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon follows any link");
+    }
+    if let Some(missing) = SlowStorage::missing() {
+        return skip::test(missing);
+    }
+    let mut scene = Scene::start_with("storage-judged", |options, mount| {
+        let [alias, allowed, outside] = ["alias", "allowed", "outside"].map(|name| mount.with_file_name(name));
+        fs::create_dir(&allowed).unwrap();
+        // Behind a link no directory is made.
+        fs::create_dir_all(outside.join(mount.with_file_name("local").strip_prefix("/").unwrap())).unwrap();
+        symlink(allowed, &alias).unwrap();
+        // Where the place has a link, it is looked where that of each allowed directory leads.
+        let line = format!("Allowed Restore Directories = {}, {}", mount.join("d1").display(), alias.display());
+        options.clients.iter_mut().for_each(|client| client.fd_director.push(line.clone()));
+    })?;
+    let good = scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
+    let at = |name: &str| scene.mount.with_file_name(name);
+    let [to, link, outside, file] = ["alias/new", "allowed/new", "outside", "local/file"].map(at);
+    let restore = Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" };
+    let job = scene.hang(&restore.command(), "stop-lookup:d1")?;
+    symlink(&outside, link).unwrap();
+    scene.storage.order("clear")?;
+    let job = scene.bed.wait(job)?;
+    assert!(!outside.join(file.strip_prefix("/").unwrap()).exists(), "{}", job.log);
+    assert!(job.log.contains("it is newer than this job"), "{}", job.log);
     Ok(())
 }
 

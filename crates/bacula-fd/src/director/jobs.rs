@@ -92,18 +92,20 @@ impl Conversation<'_> {
         let (job, director) = (self.job(), self.channel.canceller());
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let allowed = &self.resource.allowed_restore_directories;
-        let is_allowed = allowed.is_empty() || {
+        let links = if allowed.is_empty() {
+            restore::links_in(allowed, place)
+        } else {
             let (allowed, place) = (allowed.clone(), place.clone());
-            let answer = ask_storage(&job, &wanted, move || restore::is_allowed(&allowed, &place));
+            let answer = ask_storage(&job, &wanted, move || restore::links_in(&allowed, &place));
             let Some(answer) = self.ended(&job, answer) else { return Flow::End };
             answer
         };
-        if !is_allowed {
+        let Some(links) = links else {
             let (Where::Folder(text) | Where::Regex(text)) = place;
             self.say(MessageType::Fatal, &texts::RESTORE_PATH_NOT_ALLOWED.of(text));
             self.reply(texts::RESTORE_NOT_ALLOWED);
             return Flow::End;
-        }
+        };
         let keys = self.daemon.jobs.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
         let matcher = Matcher::new(Arc::clone(&job));
         let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
@@ -138,7 +140,7 @@ impl Conversation<'_> {
             None => self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE),
             Some(storage) => {
                 // This round may change what earlier rounds have created.
-                let state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan));
+                let state = self.restored.take().unwrap_or_else(|| RestoreState::new(&plan, links));
                 let events = self.job_events();
                 let parts = (storage, state, std::mem::take(&mut self.telling.waiting));
                 let parts = self.run_own_thread(&job, Some(RESTORE_TICK), parts, move |job, outbox, parts| {

@@ -9,8 +9,8 @@ use fd_messages::{JobLog as _, MessageType};
 use fd_plugins::Event;
 use fd_records::Replace;
 use fd_restore::{
-    CompileName, End, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState, SourceError,
-    WritingDepth,
+    CompileName, End, LinkRule, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
+    SourceError, WritingDepth,
 };
 use fd_session::JobStatus;
 use fd_session::command::Where;
@@ -49,16 +49,21 @@ pub(crate) fn plan(
     })
 }
 
-/// Whether the Director may restore there: `AllowedRestoreDirectories` (reference 05 §1.3). The
-/// place must be allowed as it is written, without `..`, and as the kernel resolves it. No
-/// expression list is, where there are limits: its text can look like an allowed place (`/tmp/ok/`
-/// replaces `tmp` by `ok`).
-pub(crate) fn is_allowed(allowed: &[Vec<u8>], place: &Where) -> bool {
-    match place {
+/// By which rule a restore follows links, if the Director may restore there:
+/// `AllowedRestoreDirectories` (reference 05 §1.3). The place must be allowed as it is written,
+/// without `..`, and as the kernel resolves it. No expression list is, where there are limits: its
+/// text can look like an allowed place (`/tmp/ok/` replaces `tmp` by `ok`).
+///
+/// A link that another job of the Director puts into the place after the look is a new one, however
+/// long the Director keeps this job waiting.
+pub(crate) fn links_in(allowed: &[Vec<u8>], place: &Where) -> Option<LinkRule> {
+    let rule = LinkRule::from_now();
+    let is_allowed = match place {
         _ if allowed.is_empty() => true,
         Where::Regex(_) => false,
         Where::Folder(folder) => may_restore_to(allowed, folder),
-    }
+    };
+    is_allowed.then_some(rule)
 }
 
 fn may_restore_to(allowed: &[Vec<u8>], folder: &[u8]) -> bool {

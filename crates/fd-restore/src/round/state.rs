@@ -6,7 +6,7 @@ use crate::digests::DigestCheck;
 use crate::file::{DataPath, Encryption};
 use crate::plan::RestorePlan;
 use crate::report::QueuedMessage;
-use crate::tree::Directories;
+use crate::tree::{Directories, LinkRule};
 
 /// What a restore remembers from one round (one Storage Daemon) to the next.
 pub struct RestoreState {
@@ -23,10 +23,10 @@ pub struct RestoreState {
 }
 
 impl RestoreState {
-    /// The state of a job that begins now. Symbolic links that appear from now on are not followed.
-    pub fn new(plan: &RestorePlan) -> Self {
+    /// The state of a job that follows links by this rule.
+    pub fn new(plan: &RestorePlan, links: LinkRule) -> Self {
         Self {
-            directories: Directories::new(),
+            directories: Directories::new(links),
             writer: MetadataWriter::new(),
             digest: DigestCheck::new(plan.check_digests, plan.digests.clone(), plan.keys.is_some(), plan.processor),
             data: DataPath::new(),

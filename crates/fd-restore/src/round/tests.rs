@@ -12,6 +12,7 @@ use super::{RestoreState, run};
 use crate::names::OutputNames;
 use crate::plan::{RestorePlan, WritingDepth};
 use crate::stream::{RecordSource, SourceError};
+use crate::tree::LinkRule;
 
 struct Records(Vec<Vec<u8>>, usize);
 
@@ -83,7 +84,7 @@ fn what_the_job_has_made_where_a_clock_is_behind_gets_its_updates() {
             writing_depth: WritingDepth::Fixed(core::num::NonZeroU16::new(depth).unwrap()),
             plugins: None,
         };
-        let mut state = RestoreState::new(&plan);
+        let mut state = RestoreState::new(&plan, LinkRule::from_now());
         state.directories.be_ahead_of_storage(3600);
         let log = Log::default();
         let outcome = run(&plan, &mut state, &Progress::default(), &log, &CancelToken::new(), &mut records).unwrap();

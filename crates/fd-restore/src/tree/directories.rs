@@ -235,13 +235,13 @@ pub(crate) struct Directories {
 }
 
 impl Directories {
-    /// No directory is open yet. Links that appear from now on are not followed.
-    pub(crate) fn new() -> Self {
+    /// No directory is open yet.
+    pub(crate) fn new(rule: LinkRule) -> Self {
         Self {
             base: Base::Root,
             path: Vec::new(),
             held: Vec::new(),
-            rule: LinkRule::new(),
+            rule,
             recorded: RecordedDirectories::new(),
             made: Remembered::new(),
             made_objects: Remembered::new(),

@@ -73,7 +73,7 @@ pub(crate) struct Reached {
 
 /// The user of this process and the start of the job: what decides about links.
 #[derive(Clone, Debug)]
-pub(crate) struct LinkRule {
+pub struct LinkRule {
     user: u32,
     /// When the job began, in seconds and nanoseconds since 1970. A link whose inode changed then
     /// or later is not followed.
@@ -83,8 +83,9 @@ pub(crate) struct LinkRule {
 }
 
 impl LinkRule {
-    /// The rule of a job that begins now.
-    pub(crate) fn new() -> Self {
+    /// The rule of a job that begins now. Where limits apply to the place of a restore, this is
+    /// before the place is looked at, so that no link that comes later is an old one.
+    pub fn from_now() -> Self {
         Self { user: geteuid().as_raw(), began: now(), behind: BTreeMap::new() }
     }
 
@@ -283,7 +284,7 @@ mod tests {
     #[test]
     fn an_old_object_makes_no_old_directory_a_new_one() {
         let folder = tempfile::tempdir().unwrap();
-        let mut rule = LinkRule::new();
+        let mut rule = LinkRule::from_now();
         let hour = TimeSpec::new(rule.began.0 - 3600, 0);
         utimensat(AT_FDCWD, folder.path(), &hour, &hour, UtimensatFlags::FollowSymlink).unwrap();
         let old = lstat(folder.path()).unwrap();
@@ -296,7 +297,7 @@ mod tests {
     #[test]
     fn storage_whose_clock_is_behind_says_nothing_about_another() {
         let folder = tempfile::tempdir().unwrap();
-        let mut rule = LinkRule::new();
+        let mut rule = LinkRule::from_now();
         let mut made = lstat(folder.path()).unwrap();
         made.st_ctime = rule.began.0 - 7200;
         rule.learn(&made);

@@ -257,7 +257,7 @@ fn two_rounds_share_the_state_of_the_job() {
     let place = Place::new();
     let mut job = place.job();
     job.plan.replace = Replace::Never;
-    let mut state = fd_restore::RestoreState::new(&job.plan);
+    let mut state = fd_restore::RestoreState::new(&job.plan, fd_restore::LinkRule::from_now());
     job.run_round(&mut state, Volume::new().file("/a/f", b"x").directory("/a/")).assert_quiet();
     let mut later = Saved::directory("/a/");
     later.stat.mode = 0o040_711;

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::Stream;
-use fd_restore::{End, RestoreState};
+use fd_restore::{End, LinkRule, RestoreState};
 
 use crate::attacks::{scene, victim};
 use crate::verify::md5;
@@ -57,7 +57,14 @@ fn a_thread_that_was_left_behind_changes_and_says_nothing_more() {
     let log = Log { messages: Mutex::default(), restored: false };
     let (job, progress, cancel) = (place.job(), Progress::default(), CancelToken::new());
     let mut source = Abandoning { frames: volume.frames.iter(), cancel: &cancel };
-    let outcome = fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source);
+    let outcome = fd_restore::run(
+        &job.plan,
+        &mut RestoreState::new(&job.plan, LinkRule::from_now()),
+        &progress,
+        &log,
+        &cancel,
+        &mut source,
+    );
     assert_eq!(outcome.unwrap().end, End::Cancelled);
     assert_eq!(log.messages.into_inner().unwrap(), []);
     assert_eq!((place.read("d/f"), place.mode("d/f") & 0o777), (b"half".to_vec(), 0o600));
@@ -90,7 +97,15 @@ fn the_log_has_what_is_restored_before_a_plugin_may_wait() {
     let log = Log { messages: Mutex::default(), restored: true };
     let (job, progress, cancel) = (place.job(), Progress::default(), CancelToken::new());
     let mut source = Looking { frames: volume.frames.iter(), log: &log, told: Vec::new() };
-    fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source).unwrap();
+    fd_restore::run(
+        &job.plan,
+        &mut RestoreState::new(&job.plan, LinkRule::from_now()),
+        &progress,
+        &log,
+        &cancel,
+        &mut source,
+    )
+    .unwrap();
     let told = source.told;
     assert_eq!((told[until], told[until + 2]), (1, 2), "{told:?}");
 }
@@ -131,7 +146,7 @@ fn a_swapped_directory_does_not_redirect_a_held_one() {
     let mut volume = Volume::new();
     volume.file("/d/one", b"1").file("/d/two", b"2").file("/other", b"3").file("/d/three", b"3").directory("/d/");
     let job = job_below(&place.text("w"));
-    let mut state = fd_restore::RestoreState::new(&job.plan);
+    let mut state = RestoreState::new(&job.plan, LinkRule::from_now());
     let mut source = Swapping { place: &place, frames: volume.frames.iter(), calls: 0 };
     let (progress, cancel) = (fd_messages::Progress::default(), fd_messages::CancelToken::new());
     fd_restore::run(&job.plan, &mut state, &progress, &Silent, &cancel, &mut source).unwrap();

@@ -11,7 +11,7 @@ use fd_crypto::multi_buffer::SideBySide;
 use fd_crypto::processor::Processor;
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::{DigestKind, Stream};
-use fd_restore::{End, RecordSource, RestoreState, SequenceError, SourceError};
+use fd_restore::{End, LinkRule, RecordSource, RestoreState, SequenceError, SourceError};
 
 use crate::volume::{ATIME, Frame, Job, Log, MTIME, Place, Saved, Volume};
 
@@ -80,7 +80,14 @@ fn told_with(place: &Place, processor: Processor, volume: &mut Volume, deed: &dy
     let mut source = Meddler { frames: volume.frames.iter(), before: volume.frames.len() - before - 2, deed };
     let plan = job(place, processor).plan;
     let (progress, cancel) = (Progress::default(), CancelToken::new());
-    let outcome = fd_restore::run(&plan, &mut RestoreState::new(&plan), &progress, &log, &cancel, &mut source);
+    let outcome = fd_restore::run(
+        &plan,
+        &mut RestoreState::new(&plan, LinkRule::from_now()),
+        &progress,
+        &log,
+        &cancel,
+        &mut source,
+    );
     assert_eq!(outcome.unwrap().queued, []);
     assert_eq!(place.read("last"), b"x");
     log.messages.into_inner().unwrap()

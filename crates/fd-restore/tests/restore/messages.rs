@@ -7,7 +7,7 @@ use std::time::Duration;
 use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_records::{DigestKind, FileType, Replace, Stream};
-use fd_restore::{End, RecordSource, RestoreState, SourceError};
+use fd_restore::{End, LinkRule, RecordSource, RestoreState, SourceError};
 
 use crate::volume::{Frame, Log, Place, Saved, Volume, is_root, job_below};
 
@@ -65,7 +65,7 @@ fn queued_messages_wait_for_the_next_direct_one() {
 fn queued_messages_of_a_round_are_delivered_with_the_next() {
     let place = Place::new();
     let job = place.job();
-    let mut state = RestoreState::new(&job.plan);
+    let mut state = RestoreState::new(&job.plan, LinkRule::from_now());
     let first = job.run_round(&mut state, Volume::new().put(&Saved::hard_link("/x", "/gone")));
     let [(MessageType::Error, text)] = first.queued.as_slice() else { panic!("{first:?}") };
     assert!(first.messages.is_empty());
@@ -219,8 +219,14 @@ fn messages_keep_their_order_while_digests_are_made_together() {
         let log = Log { messages: Mutex::default(), restored: true };
         let mut source = Slow { frames: volume.frames.iter(), log: &log, pause, told: None };
         let (progress, cancel) = (Progress::default(), CancelToken::new());
-        let outcome =
-            fd_restore::run(&job.plan, &mut RestoreState::new(&job.plan), &progress, &log, &cancel, &mut source);
+        let outcome = fd_restore::run(
+            &job.plan,
+            &mut RestoreState::new(&job.plan, LinkRule::from_now()),
+            &progress,
+            &log,
+            &cancel,
+            &mut source,
+        );
         assert_eq!(outcome.unwrap().queued, []);
         let told = source.told;
         (log.messages.into_inner().unwrap(), told)

@@ -2,7 +2,7 @@
 
 use fd_messages::{CancelToken, MessageType};
 use fd_records::{FileType, PluginMetadata, Stream};
-use fd_restore::{RestoreState, SequenceError};
+use fd_restore::{LinkRule, RestoreState, SequenceError};
 
 use crate::fake_plugin::{Answers, Noted, access};
 use crate::volume::{Finished, Place, Saved, Volume};
@@ -50,7 +50,7 @@ pub(crate) fn restore_at(place: Place, answers: Answers, volume: &Volume, cancel
     let mut job = place.job();
     let (access, noted) = access(answers);
     job.plan.plugins = Some(access);
-    let finished = job.run_round_with(&mut RestoreState::new(&job.plan), cancel, volume);
+    let finished = job.run_round_with(&mut RestoreState::new(&job.plan, LinkRule::from_now()), cancel, volume);
     drop(job);
     let noted = std::mem::take(&mut *noted.lock().unwrap());
     Restored { place, finished, noted }

@@ -5,7 +5,7 @@ use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType};
 use fd_plugins::{CreateStatus, IoDone, Offers, Status};
 use fd_records::{Compression, DigestKind, FileType, Stream};
-use fd_restore::{End, RestoreState};
+use fd_restore::{End, LinkRule, RestoreState};
 
 use crate::fake_plugin::{Answers, access};
 use crate::plugin_volumes::{ASKS, COMMAND, Restored, ended_by_plugin, plugin_file, restore, restore_at};
@@ -538,7 +538,7 @@ fn a_plugin_serves_several_rounds() {
     let mut job = place.job();
     let (access, noted) = access(Answers::default());
     job.plan.plugins = Some(access);
-    let mut state = RestoreState::new(&job.plan);
+    let mut state = RestoreState::new(&job.plan, LinkRule::from_now());
     for _ in 0..2 {
         let told = job.run_round(&mut state, &one_file());
         assert_eq!(told.only(), (MessageType::Info, &*format!("{ASKS}{COMMAND}\n")));

@@ -7,7 +7,9 @@ use std::sync::Mutex;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_records::{Attributes, FileType, LStat, Replace, Stat, Stream};
-use fd_restore::{End, Outcome, OutputNames, RecordSource, RestorePlan, RestoreState, SequenceError, SourceError, run};
+use fd_restore::{
+    End, LinkRule, Outcome, OutputNames, RecordSource, RestorePlan, RestoreState, SequenceError, SourceError, run,
+};
 
 /// When the files of the tests were changed.
 pub(crate) const MTIME: i64 = 1_000_000_000;
@@ -236,7 +238,7 @@ pub(crate) struct Job {
 impl Job {
     /// Runs one round.
     pub(crate) fn run(&self, volume: &Volume) -> Finished {
-        self.run_round(&mut RestoreState::new(&self.plan), volume)
+        self.run_round(&mut RestoreState::new(&self.plan, LinkRule::from_now()), volume)
     }
 
     pub(crate) fn run_round(&self, state: &mut RestoreState, volume: &Volume) -> Finished {
@@ -245,7 +247,7 @@ impl Job {
 
     /// Runs one round that another thread may cancel.
     pub(crate) fn run_with(&self, cancel: &CancelToken, volume: &Volume) -> Finished {
-        self.run_round_with(&mut RestoreState::new(&self.plan), cancel, volume)
+        self.run_round_with(&mut RestoreState::new(&self.plan, LinkRule::from_now()), cancel, volume)
     }
 
     pub(crate) fn run_round_with(&self, state: &mut RestoreState, cancel: &CancelToken, volume: &Volume) -> Finished {
