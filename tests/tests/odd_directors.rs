@@ -9,7 +9,8 @@ use std::thread;
 
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
 use bed::{
-    Bed, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer, wait_for,
+    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer,
+    wait_for,
 };
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -20,17 +21,30 @@ fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>>
     if Fd::under_test()? == Fd::Stock {
         return Ok(None);
     }
-    let mut options = BedOptions::side_by_side(label)?;
+    let mut options = talkative(label)?;
     options.tls_psk = false;
     options.file_sets.extend(file_sets);
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    Ok(Some((ports, bed)))
+}
+
+/// Both daemons with messages for Directors and for a file.
+fn talkative(label: &str) -> Result<BedOptions> {
+    let mut options = BedOptions::side_by_side(label)?;
     for client in &mut options.clients {
         let to_director = format!("Director = {DIRECTOR} = all, events, !skipped, !restored");
         client.messages = vec![to_director, "Append = @WORK@/heard = all".to_owned()];
         client.file_daemon.push("Maximum Bandwidth Per Job = 10 mb/s".to_owned());
     }
-    let mut bed = Bed::start(options)?;
-    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
-    Ok(Some((ports, bed)))
+    Ok(options)
+}
+
+/// How often a client has told of a wrong password in its file, which is here, too.
+fn wrong_passwords(bed: &Bed, client: &str) -> (usize, String) {
+    let heard = bed.folder().join("work").join(client).join("heard");
+    let heard = fs::read_to_string(heard).unwrap_or_default();
+    (heard.matches("Incorrect password given by Director bed-dir at 127.0.0.1.").count(), heard)
 }
 
 /// What both daemons say to the same, at the same time: they let bad callers wait.
@@ -157,14 +171,9 @@ fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
         }
         Ok(Vec::new())
     })?;
-    let wrong_password = |bed: &Bed, client: &str| {
-        let heard = bed.folder().join("work").join(client).join("heard");
-        let heard = fs::read_to_string(heard).unwrap_or_default();
-        (heard.matches("Incorrect password given by Director").count(), heard)
-    };
     for (client, times) in [("reference", 2), ("test", 1)] {
         wait_for("the wrong password in the file", PATIENCE, || {
-            let (count, heard) = wrong_password(&bed, client);
+            let (count, heard) = wrong_passwords(&bed, client);
             let begin = format!("{client}-fd: Fatal Error at authenticatebase.cc:538 because:\nIncorrect password");
             Ok(if count == times && heard.contains(&begin) { Ok(()) } else { Err(heard) })
         })?;
@@ -180,8 +189,40 @@ fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
     let [stock, ours] = answers(ports, |port| ended_session(port, 1, BAD_LEVEL))?;
     let text = "Security Alert: Message repeated 2 times: Incorrect password given by Director bed-dir at 127.0.0.1.";
     assert!(!hears(&stock, "Incorrect password") && hears(&ours, text), "{stock:?}, {ours:?}");
-    let (count, heard) = wrong_password(&bed, "test");
+    let (count, heard) = wrong_passwords(&bed, "test");
     assert_eq!(count, 1, "{heard}");
+    Ok(())
+}
+
+#[test]
+fn a_wrong_password_of_an_encrypted_login_is_told_on_the_client() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let mut options = talkative("encrypted-login")?;
+    for client in ["reference", "test"] {
+        let (name, port) = (format!("Name = wrong-{client}"), format!("FDPort = @port-of-{client}@"));
+        let wrong = ["Client {", &name, "Address = 127.0.0.1", &port, "Password = wrong", "Catalog = Catalog", "}"];
+        options.director_resources.extend(wrong.map(str::to_owned));
+    }
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    let commands = ["reference", "test"].map(|client| [format!("status client=wrong-{client}")]);
+    thread::scope(|scope| {
+        let consoles = commands.each_ref().map(|[status]| scope.spawn(|| bed.console(&[status, status])));
+        for console in consoles {
+            let said = console.join().expect("the console failed")?;
+            assert_eq!(said.matches("TLS Connect failure. Check the passwords.").count(), 2, "{said}");
+        }
+        Ok::<(), BedError>(())
+    })?;
+    let [stock, ours] = answers(ports, |port| ended_session(port, 1, BAD_LEVEL))?;
+    let text = "times: Incorrect password given by Director bed-dir at 127.0.0.1.";
+    assert!(!hears(&stock, "Incorrect password") && hears(&ours, text), "{stock:?}, {ours:?}");
+    for (client, times) in [("reference", 0), ("test", 1)] {
+        let (count, heard) = wrong_passwords(&bed, client);
+        assert_eq!(count, times, "{client}: {heard}");
+    }
     Ok(())
 }
 

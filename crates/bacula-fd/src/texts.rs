@@ -1040,7 +1040,7 @@ pub(crate) fn storage_rejected(host: &str, port: u16, error: &StorageError) -> V
         StorageError::Authentication(AuthError::Requirement { .. }) => {
             " (compare TLS Enable, TLS PSK Enable and TLS Require of both daemons)"
         }
-        StorageError::Authentication(AuthError::Tls(_)) => {
+        StorageError::Authentication(AuthError::Tls(_) | AuthError::WrongKey(_)) => {
             " (the Director's Storage resource has to lead to the Storage daemon that the Director talks to; with \
              certificates, compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
         }

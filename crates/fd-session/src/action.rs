@@ -34,7 +34,8 @@ pub enum Action<T, E> {
     Signal(Signal),
     /// Wait at most this long for one frame and answer with [`Input`].
     Receive(Duration),
-    /// Make a TLS handshake and answer [`Input::TlsReady`] or [`Input::TlsFailed`].
+    /// Make a TLS handshake and answer [`Input::TlsReady`], [`Input::TlsFailed`] or
+    /// [`Input::WrongKey`].
     StartTls(TlsRole, TlsMode),
     /// Forget TLS without a `close_notify`; the next bytes are clear (reference 01 §11.5).
     DropTls,
@@ -61,6 +62,9 @@ pub enum Input<'a> {
     TlsReady,
     /// The handshake failed; the text says why.
     TlsFailed(&'a str),
+    /// The handshake failed because the peer has another key; the text is that of
+    /// [`Input::TlsFailed`].
+    WrongKey(&'a str),
 }
 
 impl Input<'_> {
@@ -70,7 +74,7 @@ impl Input<'_> {
             Self::Frame(frame) => format!("\"{}\"", frame.get(..100).unwrap_or(frame).escape_ascii()),
             Self::Empty => "an empty frame".to_owned(),
             Self::Signal(signal) => format!("signal {signal}"),
-            Self::Gone(why) | Self::TlsFailed(why) => why.to_owned(),
+            Self::Gone(why) | Self::TlsFailed(why) | Self::WrongKey(why) => why.to_owned(),
             Self::TlsReady => "a TLS handshake".to_owned(),
         }
     }

@@ -258,6 +258,9 @@ impl Machine for Authentication {
                 self.tls_on = true;
                 self.end(Vec::new())
             }
+            (State::EarlyTls | State::LateTls, Input::WrongKey(why)) => {
+                self.fail(Vec::new(), AuthError::WrongKey(why.to_owned()))
+            }
             (State::EarlyTls | State::LateTls, other) => {
                 let why = if let Input::TlsFailed(why) = other { why.to_owned() } else { other.describe() };
                 self.fail(Vec::new(), AuthError::Tls(why))

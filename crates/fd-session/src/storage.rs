@@ -94,7 +94,7 @@ pub(crate) fn bad_response(command: &'static str, wanted: &'static [u8], input: 
         Input::Frame(got) => StorageError::Response { command, wanted, got: got.to_vec() },
         Input::Empty => StorageError::Response { command, wanted, got: Vec::new() },
         Input::Signal(got) => StorageError::ResponseSignal { command, wanted, got },
-        Input::Gone(reason) | Input::TlsFailed(reason) => {
+        Input::Gone(reason) | Input::TlsFailed(reason) | Input::WrongKey(reason) => {
             StorageError::ResponseGone { command, reason: reason.to_owned() }
         }
         Input::TlsReady => StorageError::ResponseGone { command, reason: input.describe() },

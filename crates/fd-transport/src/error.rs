@@ -57,14 +57,19 @@ pub enum Fault {
         /// Why.
         source: io::Error,
     },
-    /// The TLS handshake failed; the socket still takes clear frames. With a pre-shared key it
-    /// means as a rule that the passwords differ.
+    /// The TLS handshake failed; the socket still takes clear frames.
     Handshake {
         /// OpenSSL's text.
         reason: String,
         /// What is wrong with the peer's certificates, in the stock daemon's words; empty with a
         /// pre-shared key.
         certificates: Vec<String>,
+    },
+    /// The TLS handshake failed because the peer, our client in it, has another pre-shared key. The
+    /// socket still takes clear frames.
+    WrongKey {
+        /// OpenSSL's text.
+        reason: String,
     },
     /// The handshake succeeded, but the peer's certificate is not acceptable. The socket takes
     /// clear frames.

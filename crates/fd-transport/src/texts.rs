@@ -62,7 +62,7 @@ impl fmt::Display for ChannelError {
             Fault::Write { len, source } => {
                 write!(f, "Write error sending {len} bytes to {peer}: ERR={}", io_error_text(source))
             }
-            Fault::Handshake { reason, .. } => {
+            Fault::Handshake { reason, .. } | Fault::WrongKey { reason } => {
                 write!(f, "[FE0064] TLS Connect failure. Check the passwords. ERR={reason}")
             }
             Fault::Certificate { reason } => f.write_str(reason),
@@ -80,7 +80,10 @@ impl ChannelError {
     pub fn cause(&self) -> String {
         match &self.fault {
             Fault::Read(source) | Fault::Write { source, .. } => io_error_text(source),
-            Fault::Handshake { reason, .. } | Fault::Tls { reason } | Fault::Certificate { reason } => reason.clone(),
+            Fault::Handshake { reason, .. }
+            | Fault::WrongKey { reason }
+            | Fault::Tls { reason }
+            | Fault::Certificate { reason } => reason.clone(),
             Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => error_text(Errno::TIMEDOUT.raw_os_error()),
             Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
             Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => error_text(Errno::IO.raw_os_error()),

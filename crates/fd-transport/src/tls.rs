@@ -108,7 +108,12 @@ pub(crate) fn handshake(
             Ok(()) => return Ok(session),
             Err(reason) => Fault::Certificate { reason },
         },
-        Err(error) => handshake_fault(&error, &session, limit, &failures),
+        Err(error) => match handshake_fault(&error, &session, limit, &failures) {
+            Fault::Handshake { reason, .. } if side == TlsSide::Server && shows_another_key(secret, &error) => {
+                Fault::WrongKey { reason }
+            }
+            fault => fault,
+        },
     };
     Err(Box::new(Failure { wire: take_wire(session), fault }))
 }
@@ -134,6 +139,18 @@ fn handshake_fault(error: &openssl::ssl::Error, session: &TlsSession, limit: Dur
     } else {
         Fault::Handshake { reason: texts::tls_text(error), certificates: failures.take() }
     }
+}
+
+/// Whether what a client has proven its key with does not fit ours: the binder of TLS 1.3, or the
+/// first encrypted record of TLS 1.2.
+fn shows_another_key(secret: TlsSecret<'_>, error: &openssl::ssl::Error) -> bool {
+    /// OpenSSL's library, and its reasons: `DIGEST_CHECK_FAILED`, `BINDER_DOES_NOT_VERIFY`,
+    /// `DECRYPTION_FAILED_OR_BAD_RECORD_MAC`.
+    const SSL: i32 = 20;
+    const REASONS: [i32; 3] = [149, 253, 281];
+    let mut errors = error.ssl_error().into_iter().flat_map(ErrorStack::errors);
+    matches!(secret, TlsSecret::Key(_))
+        && errors.any(|error| error.library_code() == SSL && REASONS.contains(&error.reason_code()))
 }
 
 /// Ends TLS without `close_notify`. What OpenSSL has not read stays in the wire.

@@ -116,6 +116,9 @@ fn start_tls<M: Machine>(
     };
     match channel.start_tls(side, secret) {
         Ok(()) => machine.handle(Input::TlsReady),
+        Err(error) if matches!(error.fault, Fault::WrongKey { .. }) => {
+            machine.handle(Input::WrongKey(&error.to_string()))
+        }
         Err(error) => machine.handle(Input::TlsFailed(&error.to_string())),
     }
 }

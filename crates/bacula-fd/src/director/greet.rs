@@ -194,7 +194,7 @@ fn greet(
             tracing::warn!(%error, director = %resource.name, %ip, "a Director failed to authenticate");
             let name = resource.name.as_bytes();
             match &error {
-                AuthError::WrongPassword => {
+                AuthError::WrongPassword | AuthError::WrongKey(_) => {
                     let text = texts::incorrect_password(name, ip);
                     daemon.supervisor.say_here(MessageType::Fatal, "authenticatebase.cc:538", text);
                 }

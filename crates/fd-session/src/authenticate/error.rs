@@ -17,6 +17,9 @@ const CHALLENGE_REFLECTED: &str =
 pub enum AuthError {
     /// The peer's answer to our challenge is wrong.
     WrongPassword,
+    /// The handshake failed because the peer's pre-shared key, which is made of the password, is
+    /// another one.
+    WrongKey(String),
     /// The peer does not accept our answer.
     Refused(String),
     /// One side requires encryption that the other does not offer.
@@ -57,7 +60,7 @@ impl fmt::Display for AuthError {
             }
             Self::Clear => f.write_str(TLS_REQUIRED),
             Self::Reflected => f.write_str(CHALLENGE_REFLECTED),
-            Self::Tls(why) => write!(f, "TLS handshake failed, check the passwords: {why}"),
+            Self::Tls(why) | Self::WrongKey(why) => write!(f, "TLS handshake failed, check the passwords: {why}"),
             Self::NoStart(got) => write!(f, "waiting for starttls or a challenge: {got}"),
             Self::Unexpected { what, got } => write!(f, "{what}: {got}"),
         }
@@ -69,7 +72,7 @@ impl AuthError {
     /// nothing.
     pub fn detail(&self) -> &str {
         match self {
-            Self::Tls(why) => why,
+            Self::Tls(why) | Self::WrongKey(why) => why,
             Self::Clear => TLS_REQUIRED,
             Self::Reflected => CHALLENGE_REFLECTED,
             Self::NoStart(_) => NO_STARTTLS,

@@ -12,8 +12,8 @@ impl Channel {
     /// is asked for; a server's must be for the host that we connected to.
     ///
     /// # Errors
-    /// After [`Fault::Handshake`], [`Fault::HandshakeTimedOut`] and [`Fault::Certificate`] clear
-    /// frames can still be sent.
+    /// After [`Fault::Handshake`], [`Fault::WrongKey`], [`Fault::HandshakeTimedOut`] and
+    /// [`Fault::Certificate`] clear frames can still be sent.
     pub fn start_tls(&mut self, side: TlsSide, secret: TlsSecret<'_>) -> Result<(), ChannelError> {
         self.usable()?;
         self.take_back();
@@ -22,7 +22,10 @@ impl Channel {
             self.certificate_errors.clone_from(certificates);
         }
         started.map_err(|fault| match fault {
-            Fault::Handshake { .. } | Fault::HandshakeTimedOut { .. } | Fault::Certificate { .. }
+            Fault::Handshake { .. }
+            | Fault::WrongKey { .. }
+            | Fault::HandshakeTimedOut { .. }
+            | Fault::Certificate { .. }
                 if !self.is_cancelled() =>
             {
                 self.error(fault)

@@ -81,6 +81,27 @@ fn a_client_accepts_a_server_of_tls_1_2() {
     });
 }
 
+/// Whatever the version, and whoever says it.
+#[test]
+fn a_wrong_key_is_told_from_other_failures() {
+    for version in [SslVersion::TLS1_3, SslVersion::TLS1_2] {
+        let (mut server, socket) = raw_pair(limits());
+        thread::scope(|scope| {
+            scope.spawn(|| other_tls(socket, "TLS_AES_128_GCM_SHA256", version).connect().map(drop).unwrap_err());
+            let error = server.start_tls(TlsSide::Server, TlsSecret::Key(b"another key")).unwrap_err();
+            assert!(matches!(error.fault, Fault::WrongKey { .. }), "{version:?}: {error:?}");
+        });
+    }
+    // A client that has the key, and no suite that goes with it.
+    let (mut server, socket) = raw_pair(limits());
+    thread::scope(|scope| {
+        scope
+            .spawn(|| other_tls(socket, "TLS_AES_256_GCM_SHA384", SslVersion::TLS1_3).connect().map(drop).unwrap_err());
+        let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
+        assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
+    });
+}
+
 #[test]
 fn a_wrong_key_fails_on_both_sides_and_clear_frames_follow() {
     let (mut server, mut client) = pair();
@@ -94,7 +115,7 @@ fn a_wrong_key_fails_on_both_sides_and_clear_frames_follow() {
             assert_eq!(client.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
         });
         let error = server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap_err();
-        assert!(matches!(error.fault, Fault::Handshake { .. }), "{error:?}");
+        assert!(matches!(error.fault, Fault::WrongKey { .. }), "{error:?}");
         assert!(!server.is_encrypted());
         server.send(b"2999 Authentication failed.\n").unwrap();
         server.signal(Signal::Terminate).unwrap();
