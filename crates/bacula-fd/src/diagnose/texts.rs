@@ -147,6 +147,12 @@ pub(super) fn in_clear(kind: &str, name: &str) -> String {
     format!("{kind} {name}: connections are not encrypted")
 }
 
+pub(super) fn password_is_enough(resource: &str) -> String {
+    format!("{resource}: a caller with the password needs no certificate")
+}
+
+pub(super) const HINT_PSK: &str = "write: TLS PSK Enable = no, if the Director has a certificate";
+
 pub(super) const HINT_IN_CLEAR: &str = "take \"TLS PSK Enable = no\" out on both sides";
 
 pub(super) fn refused(resource: &str, why: &str) -> String {

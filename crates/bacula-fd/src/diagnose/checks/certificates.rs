@@ -21,7 +21,11 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (kind, name, tls) in case.config().tls_resources() {
         if tls.enable || tls.authenticate {
-            findings.extend(of_tls(&texts::resource(kind, name), tls, case.world));
+            let resource = texts::resource(kind, name);
+            findings.extend(of_tls(&resource, tls, case.world));
+            if kind == "Director" && is_password_enough(tls) {
+                findings.push(Finding::warning(CERTIFICATES, texts::password_is_enough(&resource), texts::HINT_PSK));
+            }
         } else if !tls.psk_enable {
             findings.push(Finding::warning(CERTIFICATES, texts::in_clear(kind, name), texts::HINT_IN_CLEAR));
         }
@@ -31,6 +35,12 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     }
     findings.extend(of_pki(case));
     findings
+}
+
+/// Whether a peer without a certificate gets in by its password, although the resource looks as if
+/// it had to have one.
+const fn is_password_enough(tls: &Tls) -> bool {
+    tls.enable && tls.psk_enable && tls.verify_peer && (tls.require || !tls.allowed_cn.is_empty())
 }
 
 fn of_tls(resource: &str, tls: &Tls, world: &dyn World) -> Vec<Finding> {

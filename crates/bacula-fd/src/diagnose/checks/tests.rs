@@ -181,6 +181,23 @@ fn the_days_of_a_certificate_decide() {
 }
 
 #[test]
+fn a_password_that_is_enough_beside_certificates_is_a_warning() {
+    let tls = "TLS Enable = yes; TLS Certificate = /c; TLS Key = /k; TLS CA Certificate File = /a";
+    for (more, state) in [
+        ("TLS Require = yes", Some(State::Warning)),
+        ("TLS Allowed CN = d.example.org", Some(State::Warning)),
+        ("TLS Allowed CN = d.example.org; TLS PSK Enable = no", None),
+        ("TLS Require = yes; TLS PSK Enable = no", None),
+        ("TLS Require = yes; TLS Verify Peer = no", None),
+    ] {
+        let world = Fake { pem: pem(1, 200), ..Fake::well() };
+        let findings = found(certificates::check, &format!("{tls}; {more}"), &world);
+        let expected: Vec<_> = std::iter::once(State::Good).chain(state).collect();
+        assert_eq!(states(&findings), expected, "{more}: {findings:?}");
+    }
+}
+
+#[test]
 fn capabilities_say_what_can_be_saved_and_restored() {
     let with = |capabilities, in_user_namespace| {
         let rights = Rights { capabilities, in_user_namespace, ..ROOT };
