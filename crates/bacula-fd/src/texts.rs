@@ -622,7 +622,8 @@ pub(crate) const TOO_MANY_SCRIPTS: &[u8] =
     b"Too many run scripts: a job has at most 1,000 on a client, and 1 MiB of them.\n";
 
 /// Fatal: ferrofd's own.
-pub(crate) const TOO_MANY_PLUGIN_OPTIONS: &[u8] = b"Too many plugin options: a job has at most 1,000 on a client.\n";
+pub(crate) const TOO_MANY_PLUGIN_OPTIONS: &[u8] =
+    b"Too many plugin options: a job has at most 1,000 on a client, and 1 MiB of them.\n";
 
 /// Fatal: ferrofd's own. So many files are in the memory that there is for accurate lists.
 pub(crate) fn list_too_large(files: usize) -> Vec<u8> {

@@ -3,7 +3,7 @@
 use std::thread;
 
 use bed::peer::{Frame, Peer, SD_KEY, director_session};
-use bed::{Fd, Result, descriptors};
+use bed::{Fd, Result, descriptors, usage};
 
 use crate::script::storage_script;
 use crate::{assert_serves, bed_in_clear, listen, rest_as_text};
@@ -40,6 +40,49 @@ fn a_session_has_a_bounded_number_of_run_scripts() -> Result<()> {
     peer.send(long.as_bytes())?;
     let said = rest_as_text(&mut peer)?.concat();
     assert!(said.contains("Too many run scripts") && said.contains("2905 Bad RunScript command.\n"), "{}", said.len());
+    assert_serves(&bed)
+}
+
+/// The type of an object with options that a user has filled in.
+const FILLED_IN: u32 = 28;
+
+#[test]
+fn commands_and_options_for_plugins_take_little_memory() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon takes the memory that it needs");
+    }
+    let mut bed = bed_in_clear("options")?;
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    // What a frame of this size costs, before anything is measured.
+    let long = "x".repeat(990_000);
+    let fill_in = |peer: &mut Peer, number: u32| {
+        peer.send(format!("restoreobject JobId=1 1,1,0,{FILLED_IN},0,1,{number}:{long}").as_bytes())?;
+        peer.send(b"name")?;
+        peer.send(b"x")
+    };
+    let mut peer = director_session(port, 7)?;
+    fill_in(&mut peer, 0)?;
+    peer.send(b"restoreobject end\n")?;
+    peer.expect("2000 OK ObjectRestored\n")?;
+    let before = usage(pid)?.peak_memory;
+    for number in 1..200 {
+        fill_in(&mut peer, number)?;
+    }
+    peer.send(b"restoreobject end\n")?;
+    peer.expect("2000 OK ObjectRestored\n")?;
+    let more = usage(pid)?.peak_memory.saturating_sub(before);
+    assert!(more < 32 << 20, "200 commands cost {more} bytes of memory");
+    drop(peer);
+
+    // Eleven of these are more than a megabyte.
+    let mut peer = director_session(port, 8)?;
+    let options = format!("pluginoptions=bpipe:{}\n", "x".repeat(100_000));
+    for _ in 0..11 {
+        peer.send(options.as_bytes())?;
+        peer.expect("2000 OK plugin options\n")?;
+    }
+    let said = rest_as_text(&mut peer)?.concat();
+    assert!(said.contains("Too many plugin options") && said.contains("2800 End Job TermCode=102 "), "{said}");
     assert_serves(&bed)
 }
 

@@ -18,6 +18,8 @@ const SLACK: usize = 100;
 
 /// Options for plugins of one job that are kept; their memory is the Director's to take.
 const MOST_PLUGIN_OPTIONS: usize = 1000;
+/// All of them together, in bytes.
+const MOST_BYTES: usize = 1 << 20;
 
 impl Conversation<'_> {
     pub(super) fn serve_plugins(&mut self, command: PluginCommand) -> Flow {
@@ -149,7 +151,8 @@ impl Conversation<'_> {
     /// Options for the plugins of a Verify job, which get them when the volume is read.
     fn plugin_options(&mut self, options: Vec<u8>) -> Flow {
         self.reply(texts::OK_PLUGIN_OPTIONS);
-        if self.asked.plugin_options.len() >= MOST_PLUGIN_OPTIONS {
+        let bytes = self.asked.plugin_options.iter().map(Vec::len).sum::<usize>() + options.len();
+        if self.asked.plugin_options.len() >= MOST_PLUGIN_OPTIONS || bytes > MOST_BYTES {
             self.say(MessageType::Fatal, texts::TOO_MANY_PLUGIN_OPTIONS);
             return Flow::End;
         }

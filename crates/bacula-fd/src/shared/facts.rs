@@ -1,5 +1,6 @@
 //! What plugins may ask about a job (reference 07 §3.6).
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fd_config::RestoreCommands;
 use fd_os::lock::Mutex;
 use fd_plugins::{CommandOfVolume, JobFacts, Value, Variable};
+use openssl::sha::sha256;
 
 use crate::shared::debug::Debug;
 use crate::shared::job::Job;
@@ -126,15 +128,16 @@ pub(crate) struct Told {
     pub dedup_blocks: (i32, i32),
     /// Whether it is an estimate.
     pub estimate: bool,
-    /// Commands for which the user of a restore has filled in options.
-    pub filled_in: Vec<Vec<u8>>,
+    /// Digests of the commands for which the user of a restore has filled in options: a Director
+    /// may send long ones.
+    pub filled_in: HashSet<[u8; 32]>,
 }
 
 impl Told {
     /// The user of this restore has filled in options for this command.
     pub(crate) fn fill_in(&mut self, command: &[u8]) {
         if self.filled_in.len() < MOST_FILLED_IN {
-            self.filled_in.push(command.to_vec());
+            self.filled_in.insert(sha256(command));
         }
     }
 }
@@ -222,7 +225,7 @@ impl JobFacts for Facts {
 
     fn command_of_volume(&self, command: &[u8]) -> CommandOfVolume {
         let Orders { known, director, rule } = &self.orders;
-        let is_filled_in = || self.told.lock().filled_in.iter().any(|known| known == command);
+        let is_filled_in = || self.told.lock().filled_in.contains(&sha256(command));
         match rule {
             RestoreCommands::None => CommandOfVolume::Never,
             RestoreCommands::Any => CommandOfVolume::Ordered,
