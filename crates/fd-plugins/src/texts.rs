@@ -46,6 +46,9 @@ pub(crate) fn user_command(command: &[u8]) -> Vec<u8> {
 pub(crate) const OPTIONS_NOT_READ: &[u8] = b"Unable to parse the User supplied restore options\n";
 /// A user's options without a restore command.
 pub(crate) const OPTIONS_NOT_VALID: &[u8] = b"User supplied restore options are not valid\n";
+/// More of them than a job keeps; ferrofd's own.
+pub(crate) const TOO_MANY_OPTIONS: &[u8] =
+    b"Too many restore options: a plugin takes 1,000 in a job, and 1 MiB of them\n";
 
 /// A plugin host that has died; `end` is one of [`ended`].
 pub(crate) fn died(file: &[u8], function: &str, end: &str) -> Vec<u8> {

@@ -11,6 +11,11 @@ use crate::texts;
 /// Name of the object that offers the options.
 const NAME: &[u8] = b"RestoreOptions";
 
+/// Commands that a job keeps with what users want of them.
+const MOST: usize = 1_000;
+/// All of that together, in bytes: the memory is the Director's to take.
+const MOST_BYTES: usize = 1 << 20;
+
 /// The option that a plugin has.
 #[derive(Debug)]
 pub struct RestoreOption {
@@ -33,6 +38,17 @@ impl FilledIn {
     pub fn of(&self, command: &[u8]) -> Option<&[u8]> {
         self.0.iter().find(|(known, _)| known == command).map(|(_, value)| value.as_slice())
     }
+
+    /// This is wanted for the restore of what the command has saved. `false`: there is no room.
+    fn put(&mut self, command: &[u8], value: Vec<u8>) -> bool {
+        self.0.retain(|(known, _)| known != command);
+        let bytes: usize = self.0.iter().map(|(command, value)| command.len() + value.len()).sum();
+        let has_room = self.0.len() < MOST && bytes + command.len() + value.len() <= MOST_BYTES;
+        if has_room {
+            self.0.push((command.to_vec(), value));
+        }
+        has_room
+    }
 }
 
 impl RestoreOption {
@@ -51,10 +67,12 @@ impl RestoreOption {
         let value = value_of(self.name, &object.data);
         let text = match value.map(|value| value.filter(|value| !(self.is_optional && value.is_empty()))) {
             Ok(Some(value)) => {
-                host.message(MessageType::Info, &(self.obeyed)(&value));
-                filled.0.retain(|(command, _)| *command != object.command);
-                filled.0.push((object.command.clone(), value));
-                return Status::Ok;
+                let text = (self.obeyed)(&value);
+                if filled.put(&object.command, value) {
+                    host.message(MessageType::Info, &text);
+                    return Status::Ok;
+                }
+                texts::TOO_MANY_OPTIONS
             }
             Ok(None) if self.is_optional => return Status::Ok,
             Ok(None) => texts::OPTIONS_NOT_VALID,
@@ -141,6 +159,20 @@ mod tests {
         assert_eq!(restore_command(b"Restore_Command = cat \n"), Ok(Some(b"cat".to_vec())));
         assert_eq!(restore_command(b"# nothing\n"), Ok(None));
         assert_eq!(restore_command(b""), Ok(None));
+    }
+
+    #[test]
+    fn commands_and_values_are_bounded_in_number_and_bytes() {
+        let mut filled = FilledIn::default();
+        for command in 0..MOST {
+            assert!(filled.put(command.to_string().as_bytes(), b"value".to_vec()), "{command}");
+        }
+        assert!(!filled.put(b"new", b"value".to_vec()), "there are as many as may be");
+        assert!(filled.put(b"0", b"other".to_vec()), "this one is there");
+        assert_eq!(filled.of(b"0"), Some(&b"other"[..]));
+        let mut filled = FilledIn::default();
+        assert!(filled.put(b"a", vec![b'x'; MOST_BYTES - 3]) && !filled.put(b"b", b"xx".to_vec()));
+        assert!(filled.put(b"b", b"x".to_vec()) && filled.of(b"a").is_some());
     }
 
     #[test]
