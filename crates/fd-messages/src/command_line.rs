@@ -71,8 +71,12 @@ impl<'a> JobCodes<'a> {
     }
 }
 
-/// `command` with every `%` code replaced. Unknown codes stay as they are.
-pub fn expand_job_codes(command: &[u8], codes: &JobCodes<'_>) -> Vec<u8> {
+/// What a command may come to, in bytes: Linux has no more room for arguments.
+const LONGEST: usize = 6 << 20;
+
+/// `command` with every `%` code replaced. Unknown codes stay as they are. `None`: it is longer
+/// than any that the system runs, which a few megabytes of codes come to.
+pub fn expand_job_codes(command: &[u8], codes: &JobCodes<'_>) -> Option<Vec<u8>> {
     let mut expanded = Vec::with_capacity(command.len());
     let mut rest = command;
     while let Some((&byte, after)) = rest.split_first() {
@@ -87,8 +91,11 @@ pub fn expand_job_codes(command: &[u8], codes: &JobCodes<'_>) -> Vec<u8> {
             }
             _ => expanded.push(byte),
         }
+        if expanded.len() > LONGEST {
+            return None;
+        }
     }
-    expanded
+    Some(expanded)
 }
 
 /// Splits a command into the program and its arguments. No shell is involved.
@@ -148,7 +155,7 @@ mod tests {
     }
 
     fn expand(command: &str) -> String {
-        String::from_utf8(expand_job_codes(command.as_bytes(), &codes())).unwrap()
+        String::from_utf8(expand_job_codes(command.as_bytes(), &codes()).unwrap()).unwrap()
     }
 
     #[test]
@@ -162,7 +169,7 @@ mod tests {
     fn the_short_name_loses_date_and_sequence() {
         assert_eq!(expand("%n"), "Nightly.Save");
         let codes = JobCodes { job: b"a.b", ..codes() };
-        assert_eq!(expand_job_codes(b"%n", &codes), b"a.b");
+        assert_eq!(expand_job_codes(b"%n", &codes).unwrap(), b"a.b");
     }
 
     #[test]

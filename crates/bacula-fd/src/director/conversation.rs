@@ -304,7 +304,7 @@ impl<'d> Conversation<'d> {
         if self.telling.said_while_running {
             codes.status = status_words(JobStatus::Running).as_bytes();
         }
-        expand_job_codes(command, &codes)
+        expand_job_codes(command, &codes).unwrap_or_default()
     }
 
     fn codes<'a>(&'a self, job: &'a Job, words: &'a Words) -> JobCodes<'a> {

@@ -76,8 +76,14 @@ impl ListReader {
     fn run_list_program(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
         let words = self.job.words();
         let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
-        let command = expand_job_codes(&request.argument, &codes);
         let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
+        let cannot_run = |error: &io::Error| ListFailure::Status {
+            status: program::exec_status(error),
+            error: io_error_text(error),
+        };
+        let Some(command) = expand_job_codes(&request.argument, &codes) else {
+            return Ok(draft.list_failed(cannot_run(&program::too_long()))?);
+        };
         let (reader, writer, errors) = match io::pipe().and_then(|(reader, to)| Ok((reader, to.try_clone()?, to))) {
             Ok(pipe) => pipe,
             Err(error) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
@@ -91,11 +97,7 @@ impl ListReader {
         let child = match program::start_while(&command, &self.allowed, dress, Group::Ends, wanted) {
             Ok(child) => child,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
-            Err(NotRun::Exec(error)) => {
-                let status = program::exec_status(&error);
-                let error = io_error_text(&error);
-                return Ok(draft.list_failed(ListFailure::Status { status, error })?);
-            }
+            Err(NotRun::Exec(error)) => return Ok(draft.list_failed(cannot_run(&error))?),
             Err(NotRun::NoProcess(error)) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
             Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
             Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),

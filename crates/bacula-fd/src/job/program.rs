@@ -12,6 +12,7 @@ use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
 use fd_messages::split_arguments;
 use fd_os::process::{Group, IsWanted, Program};
 use fd_walk::real_path;
+use nix::errno::Errno;
 
 /// Why a command was not run.
 #[derive(Debug)]
@@ -86,6 +87,11 @@ fn prepare(command: &[u8], words: &[Vec<u8>], allowed: &[Vec<u8>]) -> Result<Com
     };
     process.args(arguments.iter().map(|argument| OsStr::from_bytes(argument)));
     Ok(process)
+}
+
+/// What the system says of a command line that is too long for it.
+pub(crate) fn too_long() -> io::Error {
+    io::Error::from_raw_os_error(Errno::E2BIG as i32)
 }
 
 /// The exit status by which the stock daemon's child reports that a program could not be executed.

@@ -94,7 +94,7 @@ pub(crate) struct Surroundings<'a> {
 impl Surroundings<'_> {
     /// A command with the codes of the job as it is now: a script before this one may have failed
     /// it.
-    fn expand(&self, command: &[u8], job: &Job) -> Vec<u8> {
+    fn expand(&self, command: &[u8], job: &Job) -> Option<Vec<u8>> {
         let words = job.words();
         expand_job_codes(command, &job_codes(job, &words, self.client, self.director, self.previous_job))
     }
@@ -165,12 +165,15 @@ pub(crate) fn run(
     say: &mut dyn FnMut(MessageType, &[u8]),
 ) {
     let label = moment.label();
-    let command = surroundings.expand(command, job);
     let watch = Watch::new(job, moment, surroundings.director_gone);
-    say(MessageType::Info, &texts::script_starts(label, &command));
-    let ended = execute(&command, surroundings.allowed, &watch, &mut |line| {
-        say(MessageType::Info, &texts::script_says(label, line));
-    });
+    let ended = if let Some(command) = surroundings.expand(command, job) {
+        say(MessageType::Info, &texts::script_starts(label, &command));
+        execute(&command, surroundings.allowed, &watch, &mut |line| {
+            say(MessageType::Info, &texts::script_says(label, line));
+        })
+    } else {
+        Err(Failure::of_exec(&program::too_long()))
+    };
     if let Err(failure) = ended {
         if let Some(why) = failure.refused {
             say(MessageType::Warning, &texts::script_refused(label, why));

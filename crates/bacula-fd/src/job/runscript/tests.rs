@@ -31,6 +31,14 @@ fn output_comes_line_by_line_and_codes_are_expanded() {
     assert_eq!(status, JobStatus::Created);
 }
 
+/// A few bytes of codes are not to take hundreds of megabytes.
+#[test]
+fn a_command_that_its_codes_make_too_long_is_not_run() {
+    let codes = "%j".repeat(300_000);
+    let (said, _) = said_by(&format!("/bin/true {codes}"), &[], true);
+    assert_eq!(said, ["Error Runscript: ClientBeforeJob returned non-zero status=204. ERR=Argument list too long\n"]);
+}
+
 #[test]
 fn a_refused_program_is_told_with_the_directive_that_refuses_it() {
     let allowed = [b"/ok".to_vec()];
