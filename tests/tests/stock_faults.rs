@@ -143,7 +143,7 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
         std::os::unix::fs::symlink(at("other"), folder.join("ok/link")).unwrap();
         let names = ["ok/file", "ok/../other/file", "ok-evil/file", "ok/link/file", "ok/./file"];
         fs::write(folder.join("list"), names.map(|name| format!("{}\n", at(name))).concat()).unwrap();
-        fs::write(folder.join("secret"), "root:x:0:0:secret\n").unwrap();
+        fs::write(folder.join("secret"), "root:x:0:0:secret\nPassword = x\nkey\n").unwrap();
         for client in &mut options.clients {
             client.fd_director = vec![format!("Allowed Backup Directories = \"{}\"", at("ok"))];
         }
@@ -153,6 +153,11 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
         }
         let secret = format!("\\<{}", at("secret"));
         options.file_sets.push(FileSet::new("secret", &["Signature = MD5"], &[secret.as_ref()]));
+        fs::write(folder.join("ok/commands"), "bpipe:/p:/bin/echo:/bin/cat\n").unwrap();
+        for (name, list) in [("told", at("secret")), ("commands", at("ok/commands"))] {
+            let lines = ["Include {", &format!("Plugin = \"\\\\<{list}\""), "}"].map(str::to_owned).to_vec();
+            options.file_sets.push(FileSet { name: name.to_owned(), lines });
+        }
     })?
     else {
         return skip::test(bed::ONLY_OURS);
@@ -169,6 +174,12 @@ fn a_list_keeps_a_limited_director_in_its_directories() -> Result<()> {
     for client in ["reference", "test"] {
         assert!(!bed.backup(client, "fileset=secret")?.log.contains("root:x:"), "{client}");
     }
+    // Of commands each line that is none is told, so such a list must lie in the directories.
+    let told = |said: &str| said.contains("Password = x") || said.contains("\"key\"");
+    let job = bed.backup("test", "fileset=told")?.must_be('f')?;
+    assert!(job.log.contains("ERR=it is not in the Allowed Backup Directories") && !told(&job.log), "{}", job.log);
+    assert!(!told(&bed.console(&["estimate job=backup-test fileset=told"])?));
+    bed.backup("test", "fileset=commands")?.must_be_good()?;
     Ok(())
 }
 

@@ -379,6 +379,9 @@ pub(crate) const NO_PROGRAM: &str = "No such file or directory";
 /// Why a list of names is not read; ferrofd's own.
 pub(crate) const LIST_IS_EXCLUDED: &str = "it is in the Excluded Backup Directories";
 
+/// Why a list of plugin commands is not read; ferrofd's own.
+pub(crate) const LIST_IS_NOT_ALLOWED: &str = "it is not in the Allowed Backup Directories";
+
 /// Fatal: it can't be decided whether an expression matches. The stock daemon takes that for a no,
 /// or never returns.
 pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {

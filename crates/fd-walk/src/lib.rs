@@ -37,7 +37,7 @@ mod walk;
 pub use attributes::Nanoseconds;
 pub use entry::{Entry, HardLink};
 pub use event::{Flow, FoundCommand, Message, WalkEvent};
-pub use limits::{DirectoryLimits, real_path};
+pub use limits::{DirectoryLimits, OutOfLimits, real_path};
 pub use links::{LinkSlot, LinkState, LinkTable};
 pub use names::{RecordNames, split_path, without_slashes};
 pub use reach::Identity;

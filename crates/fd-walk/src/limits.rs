@@ -9,7 +9,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::sync::{Arc, OnceLock};
 
 use fd_fileset::{lies_in, plain_path};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::held::{Held, errno};
@@ -66,7 +66,7 @@ struct RealLimits {
 
 /// Why [`DirectoryLimits`] rejects a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OutOfLimits {
+pub enum OutOfLimits {
     /// It has an excluded prefix: no message.
     Excluded,
     /// It is not in an allowed directory: a message for directories.
@@ -113,23 +113,31 @@ impl DirectoryLimits {
         RealTop::new(name, &real_entry(name))
     }
 
-    /// Opens a file of this host that says what a job saves, without waiting for a writer; `None`:
-    /// the limits exclude it, and the Director would learn from messages what is in it.
+    /// Opens a file of this host that says what a job saves, without waiting for a writer. The
+    /// inner error: the limits are against it, because the Director would learn from messages what
+    /// is in it. Of `commands` of plugins each is told, of names only those in allowed directories.
     ///
     /// # Errors
     /// The kernel's.
-    pub fn open_list(&self, path: &[u8]) -> Result<Option<OwnedFd>, Errno> {
+    pub fn open_list(&self, path: &[u8], commands: bool) -> Result<Result<OwnedFd, OutOfLimits>, Errno> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if self.excluded.is_empty() {
-            return rustix::fs::open(path, flags, Mode::empty()).map(Some);
+        if self.excluded.is_empty() && (self.allowed.is_empty() || !commands) {
+            return rustix::fs::open(path, flags, Mode::empty()).map(Ok);
         }
         let real = fs::canonicalize(OsStr::from_bytes(path)).map_err(|error| errno(&error))?;
         let held = Held::open(real.as_os_str().as_bytes())?;
-        if self.real().excludes(path) || self.real().excludes(&held.real) {
-            return Ok(None);
+        match self.check(path, &RealTop::new(path, &held.real)) {
+            Err(OutOfLimits::NotAllowed) if !commands => {}
+            Err(out) => return Ok(Err(out)),
+            Ok(()) => {}
         }
         let (directory, last) = held.target();
-        rustix::fs::openat(directory, last, flags | OFlags::NOFOLLOW, Mode::empty()).map(Some)
+        let opened = rustix::fs::openat(directory, last, flags | OFlags::NOFOLLOW, Mode::empty())?;
+        // A restore may have made it, of any disk.
+        match FileType::from_raw_mode(rustix::fs::fstat(&opened)?.st_mode) {
+            FileType::BlockDevice | FileType::CharacterDevice => Err(Errno::PERM),
+            _ => Ok(Ok(opened)),
+        }
     }
 
     /// Whether the limits accept a path that is not walked.

@@ -13,14 +13,14 @@ use fd_messages::expand_job_codes;
 use fd_os::io_error_text;
 use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
 use fd_os::regex::RegexOptions;
-use fd_walk::DirectoryLimits;
+use fd_walk::{DirectoryLimits, OutOfLimits};
 
 use crate::job::job_codes::job_codes;
 use crate::job::matcher::Matcher;
 use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
-use crate::texts::{self, LIST_IS_EXCLUDED, NO_PROGRAM};
+use crate::texts::{self, LIST_IS_EXCLUDED, LIST_IS_NOT_ALLOWED, NO_PROGRAM};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -60,7 +60,7 @@ pub(crate) struct ListReader {
     pub previous_job: Vec<u8>,
     /// *Allowed Script Directories*.
     pub allowed: Vec<Vec<u8>>,
-    /// *Excluded Backup Directories*.
+    /// *Allowed* and *Excluded Backup Directories*.
     pub limits: DirectoryLimits,
 }
 
@@ -128,8 +128,8 @@ impl ListReader {
             Err(error) => return Ok(draft.list_failed(failed(&error))?),
         };
         let is_over = Arc::new(AtomicBool::new(false));
-        let (path, limits, sees_end) = (request.argument.clone(), self.limits.clone(), Arc::clone(&is_over));
-        let reader = OwnThread::start("list".to_owned(), move || pass_on(&path, &limits, to, &sees_end))?;
+        let (request, limits, sees_end) = (request.clone(), self.limits.clone(), Arc::clone(&is_over));
+        let reader = OwnThread::start("list".to_owned(), move || pass_on(&request, &limits, to, &sees_end))?;
         let fed = feed(draft, Watched::new(list, wanted));
         is_over.store(true, Ordering::Relaxed);
         if let Err(ListEnd::Told(_)) = fed {
@@ -147,9 +147,17 @@ impl ListReader {
 }
 
 /// Passes on a file, or what comes through a FIFO until its writer ends.
-fn pass_on(path: &[u8], limits: &DirectoryLimits, mut to: PipeWriter, is_over: &AtomicBool) -> io::Result<()> {
-    let opened = limits.open_list(path)?;
-    let file = File::from(opened.ok_or_else(|| io::Error::other(LIST_IS_EXCLUDED))?);
+fn pass_on(
+    request: &ListRequest,
+    limits: &DirectoryLimits,
+    mut to: PipeWriter,
+    is_over: &AtomicBool,
+) -> io::Result<()> {
+    let file = match limits.open_list(&request.argument, request.plugins)? {
+        Ok(file) => File::from(file),
+        Err(OutOfLimits::Excluded) => return Err(io::Error::other(LIST_IS_EXCLUDED)),
+        Err(OutOfLimits::NotAllowed) => return Err(io::Error::other(LIST_IS_NOT_ALLOWED)),
+    };
     let wanted = || !is_over.load(Ordering::Relaxed);
     io::copy(&mut Watched::new(file, &wanted).with_patience(WRITER_TIMEOUT), &mut to).map(|_bytes| ())
 }

@@ -15,7 +15,7 @@ pub struct ListRequest {
     /// split by [`fd_messages::split_arguments`].
     pub argument: Vec<u8>,
     /// The names are plugin commands.
-    pub(crate) plugins: bool,
+    pub plugins: bool,
     /// The block that they belong to.
     pub(crate) block: Option<usize>,
     /// A plugin has asked for it: the FileSet stays usable if it can't be read.

@@ -98,3 +98,42 @@ fn limits_apply_to_the_real_path_of_a_name() {
     let top = excluded.real_top(at("ok/").as_bytes());
     assert_eq!(excluded.check(at("ok/link").as_bytes(), &top), Ok(()));
 }
+
+/// Of names, none outside of the allowed directories is told; of commands each one is.
+#[test]
+fn a_list_of_commands_is_read_in_allowed_directories_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir(root.join("ok")).unwrap();
+    for name in ["ok/list", "secret", "ok-evil"] {
+        fs::write(root.join(name), "line\n").unwrap();
+    }
+    symlink(root.join("secret"), root.join("ok/link")).unwrap();
+    let at = |path: &str| format!("{}/{path}", root.display());
+    let open =
+        |limits: &DirectoryLimits, path: &str, commands| limits.open_list(at(path).as_bytes(), commands).unwrap();
+    let allowed = limits(&[&at("ok")], &[]);
+    let outside = ["secret", "ok-evil", "ok/link", "ok/../secret"];
+    for list in outside {
+        assert_eq!(open(&allowed, list, true).unwrap_err(), OutOfLimits::NotAllowed, "{list}");
+    }
+    for limits in [limits(&[&at("ok"), &at("ok-evil")], &[&at("secret")]), limits(&[], &[&at("secret")])] {
+        for commands in [true, false] {
+            assert_eq!(open(&limits, "ok/link", commands).unwrap_err(), OutOfLimits::Excluded);
+            assert!(open(&limits, "ok-evil", commands).is_ok() && open(&limits, "ok/list", commands).is_ok());
+        }
+    }
+    assert!(open(&allowed, "ok/list", true).is_ok());
+    for list in outside {
+        assert!(open(&allowed, list, false).is_ok() && open(&limits(&[], &[]), list, true).is_ok(), "{list}");
+    }
+}
+
+/// A restore can make a node of any disk in an allowed directory.
+#[test]
+fn with_limits_a_device_is_no_list() {
+    let device = b"/dev/null";
+    assert_eq!(limits(&["/dev"], &[]).open_list(device, true).unwrap_err(), Errno::PERM);
+    assert_eq!(limits(&[], &["/secret"]).open_list(device, false).unwrap_err(), Errno::PERM);
+    assert!(limits(&[], &[]).open_list(device, true).unwrap().is_ok());
+}
