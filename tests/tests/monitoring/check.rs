@@ -55,6 +55,9 @@ fn a_check_tells_how_a_host_s_backups_are() -> Result<()> {
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     client.settings = vec![format!("metrics.address = \"127.0.0.1:{}\"", port.number())];
     let mut options = BedOptions::new("check", [client])?;
+    let ready = options.folder.path().join("ready");
+    fs::write(&ready, "").unwrap();
+    options.clients[0].job = vec![format!("Client Run Before Job = \"/usr/bin/test -e {}\"", ready.display())];
     let source = options.source()?;
     fs::write(source.join("f"), "data").unwrap();
     let gone = source.join("gone");
@@ -80,6 +83,11 @@ fn a_check_tells_how_a_host_s_backups_are() -> Result<()> {
     // One that can't save what it is to.
     bed.backup("test", "level=Full fileset=Gone")?.must_be('T')?;
     check.must_say(&[], 1, &["FERROFD WARNING - the last backup backup-test had 1 errors"])?;
+
+    // One whose script fails, so that its command does not even come.
+    fs::remove_file(&ready).unwrap();
+    bed.backup("test", "level=Full")?.must_be('f')?;
+    check.must_say(&[], 2, &["FERROFD CRITICAL - the last backup backup-test failed"])?;
 
     // No daemon, and an option that is not understood.
     bed.client("test")?.daemon().stop()?;

@@ -13,6 +13,7 @@ use super::conversation::{Conversation, Flow};
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
 use crate::job::plugin_host::{FileSetInReach, OpenFileSet, PluginHost};
+use crate::shared::job::JobKind;
 use crate::texts;
 
 impl Conversation<'_> {
@@ -23,6 +24,7 @@ impl Conversation<'_> {
             return Flow::End;
         }
         let (job, director) = (self.job(), self.channel.canceller());
+        job.note_aim(JobKind::Verify);
         // A plugin that is not there has failed the job; the lines behind it are told all the same.
         // The order to cancel may have overtaken this command.
         let is_canceled = || job.aborts() > 0;

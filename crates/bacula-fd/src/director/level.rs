@@ -10,11 +10,12 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::conversation::{Conversation, Flow};
 use crate::clock;
-use crate::shared::job::JobLevel;
+use crate::shared::job::{JobKind, JobLevel};
 use crate::texts;
 
 impl Conversation<'_> {
     pub(super) fn set_level(&mut self, flags: LevelFlags, level: Level) -> Flow {
+        self.job().note_aim(JobKind::Backup);
         let known = &mut self.asked.level.flags;
         known.accurate |= flags.accurate;
         known.rerunning |= flags.rerunning;

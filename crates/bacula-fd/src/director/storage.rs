@@ -11,7 +11,7 @@ use fd_transport::{Channel, ConnectPlan, Peer, PeerKind, SILENCE};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::storage::{self, End, Patience, Rejected, StorageConnection};
-use crate::shared::job::Job;
+use crate::shared::job::{Job, JobKind};
 use crate::texts;
 
 /// Storage Daemons of one session that have still to close their connection.
@@ -39,6 +39,7 @@ impl Conversation<'_> {
     pub(super) fn connect_storage(&mut self, address: &StorageAddress) -> Flow {
         self.take_key(&address.authorization);
         let job = self.job();
+        job.note_aim(JobKind::Restore);
         if job.status() == JobStatus::Fatal {
             // A FileSet with plugin commands, and no Plugin Directory: the job has been told why it
             // can't go on.

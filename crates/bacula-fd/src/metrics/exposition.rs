@@ -108,7 +108,7 @@ fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
         ("start_time_seconds", "gauge", "When the daemon began.", supervisor.started),
         ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory),
         ("director_seen_time_seconds", "gauge", "When a Director has logged in last.", supervisor.director_seen()),
-        ("jobs_finished_total", "counter", "Jobs that have ended.", number(supervisor.finished())),
+        ("jobs_finished_total", "counter", "Jobs that have ended.", number(supervisor.ended())),
         ("jobs_failed_total", "counter", "Those of them that failed or were canceled.", number(supervisor.failed())),
         ("jobs_running", "gauge", "Jobs that run now.", running),
     ] {

@@ -56,6 +56,7 @@ pub(crate) struct Job {
     aborts: AtomicU32,
     status: AtomicU8,
     kind: AtomicU8,
+    aim: AtomicU8,
     level: AtomicU8,
     has_snapshots: AtomicBool,
     /// What it does right now, and how far it is.
@@ -81,6 +82,7 @@ impl Job {
             aborts: AtomicU32::new(0),
             status: AtomicU8::new(JobStatus::Created.code()),
             kind: AtomicU8::new(JobKind::System.code()),
+            aim: AtomicU8::new(JobKind::System.code()),
             level: AtomicU8::new(JobLevel::None.code()),
             has_snapshots: AtomicBool::new(false),
             course: Course::new(started),
@@ -136,6 +138,21 @@ impl Job {
     /// Notes what it does.
     pub(crate) fn set_kind(&self, kind: JobKind) {
         self.kind.store(kind.code(), Ordering::Relaxed);
+    }
+
+    /// What it does, or was to do: it may end before the command that says so, as by a script.
+    pub(crate) fn aim(&self) -> JobKind {
+        match self.kind() {
+            JobKind::System => JobKind::from_code(self.aim.load(Ordering::Relaxed)),
+            kind => kind,
+        }
+    }
+
+    /// Notes what it is to do, which the first command of its preparations shows: a backup has its
+    /// level first, a Verify job its FileSet, a restore its Storage Daemon (reference 02 §5).
+    pub(crate) fn note_aim(&self, aim: JobKind) {
+        let (none, aim) = (JobKind::System.code(), aim.code());
+        let _noted_before = self.aim.compare_exchange(none, aim, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Its level.

@@ -71,6 +71,7 @@ pub(crate) struct Supervisor {
     sessions: Mutex<BTreeMap<u64, Arc<Session>>>,
     history: Mutex<VecDeque<FinishedJob>>,
     finished: AtomicU64,
+    ended: AtomicU64,
     failed: AtomicU64,
     past: Mutex<PastJobs>,
     seen: AtomicI64,
@@ -94,6 +95,7 @@ impl Supervisor {
             sessions: Mutex::default(),
             history: Mutex::new(history.into_iter().collect()),
             finished: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
             failed: AtomicU64::new(0),
             past: Mutex::new(past),
             seen: AtomicI64::new(seen),
@@ -121,17 +123,20 @@ impl Supervisor {
     /// A Director's connection has ended. A job of a kind that counts goes into the history.
     pub(crate) fn leave(&self, session: &Session) {
         self.sessions.lock().remove(&session.number);
-        let Some(job) = session.job.get().filter(|job| job.identity.job_id != 0) else { return };
-        if job.kind() == JobKind::System {
-            return;
-        }
-        self.finished.fetch_add(1, Ordering::Relaxed);
+        let is_job = |job: &&Arc<Job>| job.identity.job_id != 0 && job.aim() != JobKind::System;
+        let Some(job) = session.job.get().filter(is_job) else { return };
+        self.ended.fetch_add(1, Ordering::Relaxed);
         let ended = entry(job);
         log_end(&ended, job);
         if !is_good(&ended) {
             self.failed.fetch_add(1, Ordering::Relaxed);
         }
         self.past.lock().note(&ended, Seen { examined: job.progress.files_examined(), warnings: job.warnings() });
+        if job.kind() == JobKind::System {
+            // It did not come to its command: the stock daemon neither counts nor keeps it.
+            return;
+        }
+        self.finished.fetch_add(1, Ordering::Relaxed);
         let mut history = self.history.lock();
         history.push_back(ended);
         while history.len() > HISTORY {
@@ -169,9 +174,15 @@ impl Supervisor {
         self.history.lock().iter().cloned().collect()
     }
 
-    /// Jobs that ended since the daemon started.
+    /// Jobs that ended since the daemon started, as the status counts them: those that came to
+    /// their command.
     pub(crate) fn finished(&self) -> u64 {
         self.finished.load(Ordering::Relaxed)
+    }
+
+    /// Jobs that ended since the daemon started, also before their command.
+    pub(crate) fn ended(&self) -> u64 {
+        self.ended.load(Ordering::Relaxed)
     }
 
     /// Those of them that were not good.
@@ -342,7 +353,7 @@ fn log_end(ended: &FinishedJob, job: &Job) {
     tracing::info!(
         jobid = ended.job_id,
         name = %String::from_utf8_lossy(&ended.job),
-        kind = job.kind().words(),
+        kind = job.aim().words(),
         level = %char::from(ended.job_level),
         status = job.words().status,
         files = ended.job_files,
@@ -357,7 +368,7 @@ fn log_end(ended: &FinishedJob, job: &Job) {
 fn entry(job: &Job) -> FinishedJob {
     FinishedJob {
         errors: i32::try_from(job.progress.errors()).unwrap_or(i32::MAX),
-        job_type: job.kind().code(),
+        job_type: job.aim().code(),
         job_status: job.status().code(),
         job_level: job.level().code(),
         job_id: job.identity.job_id,
