@@ -264,6 +264,9 @@ impl Round<'_> {
         for text in metadata {
             self.report.now(MessageType::Warning, &text);
         }
+        if let Some(count) = self.state.encryption.unknown_signers() {
+            self.report.now(MessageType::Warning, &texts::unknown_signers(count));
+        }
         let SaidOnce { data_streams, resource_forks, finder_info, lost, .. } = self.said_once;
         if lost > 0 {
             self.report.now(MessageType::Error, &texts::lost_with_plugin(lost));

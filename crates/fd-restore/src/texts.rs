@@ -393,6 +393,11 @@ pub(crate) fn unknown_signer(path: &[u8]) -> Vec<u8> {
     ])
 }
 
+/// The same of all files of a job.
+pub(crate) fn unknown_signers(count: u64) -> Vec<u8> {
+    join(&[format!("The signatures of {count} files were made with such keys, and were not checked").as_bytes()])
+}
+
 /// The stock daemon has no such case.
 pub(crate) fn signature_unchecked(path: &[u8]) -> Vec<u8> {
     join(&[b"The signature of ", path, b" is over another kind of digest than earlier ones, and could not be checked"])

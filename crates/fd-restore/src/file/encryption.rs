@@ -33,8 +33,10 @@ pub(crate) struct Encryption {
     /// The stream of the encrypted records.
     stream: Stream,
     signature: HeldSignature,
-    /// Whether the warning about an unknown signer was given.
-    told_unknown_signer: bool,
+    /// Files of the job whose signature is by an unknown signer.
+    unknown_signers: u64,
+    /// How many of them a message has told of.
+    told_signers: u64,
 }
 
 /// The signature of the current file.
@@ -55,7 +57,8 @@ impl Encryption {
             finished: false,
             stream: Stream::NONE,
             signature: HeldSignature::None,
-            told_unknown_signer: false,
+            unknown_signers: 0,
+            told_signers: 0,
         }
     }
 
@@ -202,13 +205,23 @@ impl Encryption {
             return;
         };
         let verdict = signature.verify(keys, |_| None);
-        if matches!(verdict, SignatureVerdict::UnknownSigner) && std::mem::replace(&mut self.told_unknown_signer, true)
-        {
-            return;
+        if matches!(verdict, SignatureVerdict::UnknownSigner) {
+            self.unknown_signers += 1;
+            if self.unknown_signers > 1 {
+                return;
+            }
+            self.told_signers = 1;
         }
         for (kind, text) in said_of_signature(verdict, path) {
             report.now(kind, &text);
         }
+    }
+
+    /// How many files of the job have a signature by an unknown signer, if there are more than
+    /// messages have told of.
+    pub(crate) fn unknown_signers(&mut self) -> Option<u64> {
+        let count = self.unknown_signers;
+        (std::mem::replace(&mut self.told_signers, count) < count).then_some(count)
     }
 
     /// The messages about the signature, by a known signer, of a file with this digest: none if it

@@ -360,13 +360,20 @@ fn unknown_signers_are_reported_once_a_job() {
     let mut signed = Sealed::new(&own);
     signed.signature = Sealed::new(&keys(OTHER)).signature;
     let mut volume = Volume::new();
-    for name in ["/one", "/two"] {
-        signed.put(&mut volume, name);
-    }
+    signed.put(&mut volume, "/one");
     let finished = job(&place, own).run(&volume);
     let (kind, text) = finished.only();
     assert_eq!(kind, MessageType::Warning);
     assert!(text.contains("/one was made with a key that no PKI Keypair or PKI Signer names"), "{text}");
+    // The others are counted.
+    for name in ["/two", "/three"] {
+        signed.put(&mut volume, name);
+    }
+    let place = Place::new();
+    let told = texts(&job(&place, keys(OWN)).run(&volume));
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("/one was made with a key"), "{told:?}");
+    assert_eq!(told[1], "The signatures of 3 files were made with such keys, and were not checked");
 }
 
 /// The stock daemon checks the second file with the digest of the first (reference 05 §11.3).
