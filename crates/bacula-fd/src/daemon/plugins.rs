@@ -183,9 +183,9 @@ fn confinement(settings: PluginHostSettings) -> Result<Confinement, String> {
             let gid = gid.unwrap_or(user.gid);
             let listed = CString::new(name.as_str()).ok().and_then(|name| getgrouplist(&name, gid).ok());
             let others = listed.unwrap_or_default().into_iter().filter(|other| *other != gid);
-            Some((user.uid.as_raw(), [gid].into_iter().chain(others).map(Gid::as_raw).collect()))
+            Some((Some(user.uid.as_raw()), [gid].into_iter().chain(others).map(Gid::as_raw).collect()))
         }
-        None => gid.map(|gid| (getuid().as_raw(), vec![gid.as_raw()])),
+        None => gid.map(|gid| (None, vec![gid.as_raw()])),
     };
     Ok(Confinement {
         user,

@@ -67,15 +67,17 @@ impl Library {
     }
 
     /// Has the plugin host become this user, as the daemon itself has, unless it has a user of its
-    /// own. Plugin hosts that are started later are that already. With `reads_all` they may read
-    /// every file, as the daemon may.
+    /// own; groups of its own it keeps. Plugin hosts that are started later are that already. With
+    /// `reads_all` they may read every file, as the daemon may.
     ///
     /// # Errors
     /// The message about it.
     pub fn become_user(&self, uid: u32, gid: u32, groups: &[u32], reads_all: bool) -> Result<(), Vec<u8>> {
-        if self.confinement.user.is_some() {
-            return Ok(());
-        }
+        let (gid, groups) = match &self.confinement.user {
+            None => (gid, groups),
+            Some((None, own)) => (own.first().copied().unwrap_or(gid), own.as_slice()),
+            Some((Some(_), _)) => return Ok(()),
+        };
         self.reads_all.store(reads_all, Ordering::Relaxed);
         let Some(process) = self.current.lock().clone() else { return Ok(()) };
         process

@@ -41,7 +41,7 @@ impl std::fmt::Debug for HostSettings {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Confinement {
     /// The user that it runs as, with all of its groups, its first one first; `None`: the daemon's.
-    pub user: Option<(u32, Vec<u32>)>,
+    pub user: Option<(Option<u32>, Vec<u32>)>,
     /// Most bytes of memory, the program included; `None`: any.
     pub memory: Option<u64>,
     /// Whether it may use the network.

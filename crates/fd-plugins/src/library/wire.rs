@@ -411,8 +411,8 @@ pub(crate) struct Load {
     pub(crate) file: Bytes,
     /// Variables that are the same in every job.
     pub(crate) general: Vec<(i32, Value)>,
-    /// User to become, and its groups, group first.
-    pub(crate) user: Option<(u32, Vec<u32>)>,
+    /// User to become, if not the daemon's, and its groups, group first.
+    pub(crate) user: Option<(Option<u32>, Vec<u32>)>,
     /// Most bytes of memory.
     pub(crate) memory: Option<u64>,
     /// Whether it may use the network.

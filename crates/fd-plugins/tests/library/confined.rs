@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fd_plugins::SavePacket;
-use fd_plugins::library::Confinement;
+use fd_plugins::library::{Confinement, Library};
 
 use crate::Test;
 use crate::bed::{Daemon, begun, compiled, confinement, load};
@@ -49,10 +49,13 @@ fn an_instance_that_can_t_begin_leaves_the_others_alone() {
 
 /// What a plugin with this confinement says when it is to tell this.
 fn told(library: &Path, what: &str, confinement: Confinement) -> Vec<String> {
-    let plugin = load(library, confinement).unwrap();
+    told_by(&load(library, confinement).unwrap(), what)
+}
+
+fn told_by(plugin: &Library, what: &str) -> Vec<String> {
     let mut daemon = Daemon::default();
     let command = format!("odd: startBackupFile={what}");
-    let mut instance = begun(&plugin, &mut daemon, &command).unwrap();
+    let mut instance = begun(plugin, &mut daemon, &command).unwrap();
     instance.start_backup_file(&mut daemon, command.as_bytes(), true, &mut SavePacket::empty()).unwrap();
     instance.end_backup_file(&mut daemon).unwrap();
     instance.end(&mut daemon).unwrap();
@@ -70,12 +73,22 @@ fn a_plugin_runs_as_its_user_with_its_groups() {
     let library = folder.join("odd-fd.so");
     fs::copy(compiled("user", &[]), &library).unwrap();
     fs::set_permissions(&library, Permissions::from_mode(0o755)).unwrap();
-    let with = |user: Option<(u32, Vec<u32>)>| told(&library, "user", Confinement { user, ..confinement() });
-    let (own, both, group) = (with(None), with(Some((12_345, vec![23_456, 34_567]))), with(Some((0, vec![23_456]))));
+    let of = |user: Option<(Option<u32>, Vec<u32>)>| Confinement { user, ..confinement() };
+    let with = |user| told(&library, "user", of(user));
+    let only_group = || Some((None, vec![23_456]));
+    let (own, both, group) = (with(None), with(Some((Some(12_345), vec![23_456, 34_567]))), with(only_group()));
+    // The daemon becomes another user.
+    let plugins = [Some((Some(45_678), vec![34_567])), only_group()].map(|user| load(&library, of(user)).unwrap());
+    let later = plugins.map(|plugin| {
+        plugin.become_user(12_345, 12_345, &[12_345, 34_567], false).unwrap();
+        told_by(&plugin, "user")
+    });
     fs::remove_dir_all(&folder).unwrap();
     assert!(matches!(&own[..], [text] if text.starts_with("user 0 0 0, group ")), "{own:?}");
     assert_eq!(both, ["user 12345 12345 12345, group 23456 23456 23456, groups 23456 34567"]);
     assert_eq!(group, ["user 0 0 0, group 23456 23456 23456, groups 23456"]);
+    assert_eq!(later[0], ["user 45678 45678 45678, group 34567 34567 34567, groups 34567"]);
+    assert_eq!(later[1], ["user 12345 12345 12345, group 23456 23456 23456, groups 23456"]);
 }
 
 fn a_plugin_without_network_has_no_device_that_is_up() {

@@ -53,7 +53,8 @@ pub(super) fn confine(load: &Load) -> Result<(), Vec<u8>> {
     }
     if let Some((uid, groups)) = &load.user {
         let gid = groups.first().copied().unwrap_or(libc::gid_t::MAX);
-        become_user(*uid, gid, groups, false).map_err(|error| failed("user", error))?;
+        let uid = uid.unwrap_or_else(|| Uid::current().as_raw());
+        become_user(uid, gid, groups, false).map_err(|error| failed("user", error))?;
     }
     Ok(())
 }
