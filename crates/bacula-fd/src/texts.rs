@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use fd_bsock::scan::bash_spaces;
 use fd_fileset::ProgramNotAllowed;
-use fd_messages::{MessageType, Stage, StageTimes};
+use fd_messages::{MessageType, Stage, StageTimes, one_line, shown};
 use fd_session::authenticate::AuthError;
 use fd_session::command::{MetricFormat, NamedSnapshot, SetDebug};
 use fd_session::storage::StorageError;
@@ -385,7 +385,7 @@ pub(crate) const LIST_IS_NOT_ALLOWED: &str = "it is not in the Allowed Backup Di
 /// Fatal: it can't be decided whether an expression matches. The stock daemon takes that for a no,
 /// or never returns.
 pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {
-    [b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"].concat()
+    one_line(&[b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"])
 }
 
 /// Why it can't.
@@ -701,7 +701,7 @@ pub(crate) fn listed_snapshot(snapshot: &NamedSnapshot, created: i64, status: i6
 /// ended.
 pub(crate) fn snapshot_helper_failed(action: &str, command: &[u8], printed: &[u8], reason: &str) -> Vec<u8> {
     let head = format!("Error while executing \"{action}\" ");
-    [head.as_bytes(), command, b". ", printed, b" ", reason.as_bytes(), b"\n"].concat()
+    [head.as_bytes(), &shown(command), b". ", printed, b" ", reason.as_bytes(), b"\n"].concat()
 }
 
 /// The helper program doesn't say where it has mounted a snapshot.
@@ -715,17 +715,17 @@ pub(crate) const NO_HELPER_OUTPUT: &[u8] = b"Unable to parse snapshot command ou
 
 /// A snapshot was made of the file system that is mounted there.
 pub(crate) fn snapshot_created(mount_point: &[u8]) -> Vec<u8> {
-    [b"   Create Snapshot for ", mount_point, b"\n"].concat()
+    one_line(&[b"   Create Snapshot for ", mount_point, b"\n"])
 }
 
 /// A snapshot could not be made.
 pub(crate) fn snapshot_not_created(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
-    [b"   Unable to create snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+    [b"   Unable to create snapshot of ", &*shown(mount_point), b" ERR=", why, b"\n"].concat()
 }
 
 /// A snapshot could not be mounted; the file system is read as it is now.
 pub(crate) fn snapshot_not_mounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
-    [b"   Unable to mount snapshot ", mount_point, b" ERR=", why, b"\n"].concat()
+    [b"   Unable to mount snapshot ", &*shown(mount_point), b" ERR=", why, b"\n"].concat()
 }
 
 /// There are more subvolumes than are asked for those below them.
@@ -740,12 +740,12 @@ pub(crate) fn subvolumes_not_known(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
 /// A name of the FileSet has no place in the snapshot of its file system.
 pub(crate) fn not_in_snapshot(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
     let tail = b" is a place of its file system that its snapshot doesn't show. It is read as it is now\n";
-    [b"   Unable to use snapshot of ", mount_point, b" ERR=", name, tail].concat()
+    one_line(&[b"   Unable to use snapshot of ", mount_point, b" ERR=", name, tail])
 }
 
 /// A snapshot was deleted.
 pub(crate) fn snapshot_removed(mount_point: &[u8]) -> Vec<u8> {
-    [b"   Delete Snapshot for ", mount_point, b"\n"].concat()
+    one_line(&[b"   Delete Snapshot for ", mount_point, b"\n"])
 }
 
 /// A snapshot that stays could not be unmounted.
@@ -755,7 +755,7 @@ pub(crate) fn snapshot_not_unmounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> 
 
 /// A snapshot could not be deleted.
 pub(crate) fn snapshot_not_removed(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
-    [b"   Unable to delete snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+    [b"   Unable to delete snapshot of ", &*shown(mount_point), b" ERR=", why, b"\n"].concat()
 }
 
 /// The table of mounts can't be read.
@@ -789,22 +789,23 @@ pub(crate) const SNAPSHOT_NOTED: &[u8] = b"1000 Snapshot created";
 
 /// The Director has not noted a snapshot that is to stay. Nothing would ever delete it.
 pub(crate) fn snapshot_not_noted(mount_point: &[u8], answer: &[u8]) -> Vec<u8> {
-    let head = b"   The Director has not noted the snapshot of ";
+    let head: &[u8] = b"   The Director has not noted the snapshot of ";
     let middle = b", so it is deleted when the job ends. ERR=";
-    [head.as_slice(), mount_point, middle, answer.trim_ascii_end(), b"\n"].concat()
+    one_line(&[head, mount_point, middle, answer.trim_ascii_end(), b"\n"])
 }
 
 /// A snapshot that an earlier run of the daemon has left behind is gone now.
 pub(crate) fn left_snapshot_removed(name: &[u8], mount_point: &[u8]) -> Vec<u8> {
     let head = b"The daemon ended in the middle of job ";
-    [head.as_slice(), name, b": its snapshot of ", mount_point, b" is removed now\n"].concat()
+    one_line(&[head, name, b": its snapshot of ", mount_point, b" is removed now\n"])
 }
 
 /// Such a snapshot can't be removed.
 pub(crate) fn left_snapshot_stays(name: &[u8], mount_point: &[u8], volume: &[u8], why: &[u8]) -> Vec<u8> {
     let head = b"The daemon ended in the middle of job ";
     let middle = b" can't be removed; this is tried again at the next start. Volume=\"";
-    let parts = [head, name, b": its snapshot of ", mount_point, middle, volume, b"\" ERR=", why, b"\n"];
+    let (mount_point, volume) = (shown(mount_point), shown(volume));
+    let parts = [head, name, b": its snapshot of ", &mount_point, middle, &volume, b"\" ERR=", why, b"\n"];
     parts.concat()
 }
 
@@ -1187,84 +1188,4 @@ pub(crate) fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
 pub(crate) const SOCKET_ERROR: Quote = Quote::new("bsock.c:388 ", "\n");
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_real_line() {
-        let line =
-            job_line("dc-fd", 1, MessageType::Info, b"Connected to Storage at 127.0.0.1:20213 without encryption\n");
-        let frame = jmsg(1, MessageType::Info.number(), 1_795_227_599, &line);
-        assert_eq!(
-            frame,
-            b"Jmsg JobId=1 type=7 level=1795227599 dc-fd JobId 1: Connected to Storage at 127.0.0.1:20213 without encryption\n"
-        );
-        assert_eq!(frame.len(), 111);
-    }
-
-    #[test]
-    fn advice_about_keys_lets_nobody_read_them() {
-        assert!(certificate_hint(Path::new("/k")).contains("umask 077; openssl req"));
-    }
-
-    #[test]
-    fn heads_by_type() {
-        let head = |kind| String::from_utf8(job_line("x-fd", 9, kind, b"")).unwrap();
-        assert_eq!(head(MessageType::Fatal), "x-fd JobId 9: Fatal error: ");
-        assert_eq!(head(MessageType::NotSaved), "x-fd JobId 9: ");
-        assert_eq!(head(MessageType::Security), "x-fd JobId 9: Security Alert: ");
-        assert_eq!(head(MessageType::Events), "");
-    }
-
-    #[test]
-    fn long_lines_are_cut() {
-        assert_eq!(job_line("x", 1, MessageType::Info, &[b'a'; 6000]).len(), 4999);
-    }
-
-    #[test]
-    fn the_end_job_line_of_a_real_backup() {
-        let end = EndJob {
-            term_code: 84,
-            files: 7,
-            read_bytes: 17,
-            job_bytes: 17,
-            comm_bytes: 1053,
-            compress_comm_bytes: 1053,
-            ..EndJob::default()
-        };
-        assert_eq!(
-            String::from_utf8(end.frame()).unwrap(),
-            "2800 End Job TermCode=84 JobFiles=7 ReadBytes=17 JobBytes=17 Errors=0 VSS=0 Encrypt=0 CommBytes=1053 \
-             CompressCommBytes=1053\n"
-        );
-    }
-
-    #[test]
-    fn comm_bytes_are_cut_to_32_bits() {
-        let end = EndJob { comm_bytes: 0x1_0000_0005, ..EndJob::default() };
-        assert!(String::from_utf8(end.frame()).unwrap().contains(" CommBytes=5 "));
-    }
-
-    #[test]
-    fn the_reply_to_job_has_no_newline() {
-        assert_eq!(
-            ok_job("x86_64-pc-linux-gnu,debian,trixie/sid", b"bpipe(2)"),
-            b"2000 OK Job 15.0.3 (25Mar25) x86_64-pc-linux-gnu,debian,trixie/sid;bpipe(2)"
-        );
-    }
-
-    #[test]
-    fn commas_stand_before_every_third_digit() {
-        assert_eq!(commas(0), "0");
-        assert_eq!(commas(999), "999");
-        assert_eq!(commas(1000), "1,000");
-        assert_eq!(commas(1_234_567_890_123), "1,234,567,890,123");
-    }
-
-    #[test]
-    fn the_reply_to_a_bad_hello_shows_no_more_than_100_bytes() {
-        let text = bad_hello("127.0.0.1", &[b'x'; 400]);
-        assert!(text.ends_with(&[[b'x'; 100].as_slice(), b"\n"].concat()));
-        assert!(!text.windows(101).any(|window| window == [b'x'; 101]));
-    }
-}
+mod tests;
