@@ -1,7 +1,7 @@
 //! The answers of the host that this runs on.
 
 use std::cell::Cell;
-use std::fs::{self, File};
+use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
 use std::os::fd::AsFd as _;
@@ -102,10 +102,12 @@ impl World for ThisHost {
         })
     }
 
-    fn names(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>> {
+    fn files(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>> {
         self.of(directory, |directory| {
-            let names = fs::read_dir(directory)?.take(MAX_NAMES);
-            names.map(|entry| entry.map(|entry| entry.file_name().into_vec())).collect()
+            let entries = fs::read_dir(directory)?.take(MAX_NAMES);
+            let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+            let files = entries.filter(|entry| entry.as_ref().map_or(true, is_file));
+            files.map(|entry| entry.map(|entry| entry.file_name().into_vec())).collect()
         })
     }
 
@@ -270,6 +272,17 @@ mod tests {
         assert_eq!(ThisHost::new(false).ping(address), Answer::Silence);
         serve.join().unwrap().unwrap();
         assert_eq!(ThisHost::new(false).ping(address), Answer::Nothing("Connection refused".to_owned()));
+    }
+
+    /// As the daemon does not load them.
+    #[test]
+    fn links_and_directories_are_no_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("a-fd.so"), "").unwrap();
+        fs::create_dir(at("d-fd.so")).unwrap();
+        std::os::unix::fs::symlink("a-fd.so", at("l-fd.so")).unwrap();
+        assert_eq!(ThisHost::new(false).files(folder.path()).unwrap(), [b"a-fd.so"]);
     }
 
     #[test]

@@ -227,7 +227,7 @@ pub(super) fn chmod_750(path: &Path) -> String {
 }
 
 pub(super) fn chmod_755(path: &Path) -> String {
-    format!("chmod o-w {}; who could write to it could run programs as the daemon", path.display())
+    format!("chmod go-w {}; who could write to it could run programs as the daemon", path.display())
 }
 
 pub(super) const HINT_NOT_WRITABLE: &str = "give it to the user of the daemon; is the file system read-only?";

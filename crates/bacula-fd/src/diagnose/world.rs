@@ -70,8 +70,8 @@ pub(super) trait World {
     /// The content of a small file, which may be a key.
     fn read(&self, path: &Path) -> io::Result<Zeroizing<Vec<u8>>>;
 
-    /// The names in a directory.
-    fn names(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>>;
+    /// The names of a directory's regular files. Links are none.
+    fn files(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>>;
 
     /// Whether this process could make files in a directory.
     fn may_write(&self, directory: &Path) -> io::Result<()>;

@@ -13,6 +13,7 @@ use crate::diagnose::world::World;
 use crate::texts::plugin_settings_unused;
 
 const OTHERS_WRITE: u32 = 0o002;
+const GROUP_WRITES: u32 = 0o020;
 /// Less is a warning, in bytes: spooled mails and lists of a job may need it.
 const FREE_SPACE: u64 = 64 << 20;
 /// How the file of a plugin ends.
@@ -66,21 +67,24 @@ fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
 /// What other users can put there runs as the daemon; and so does a plugin whose settings have
 /// another name.
 fn plugins(directory: &Path, settings: &PluginSettings, world: &dyn World) -> Vec<Finding> {
-    let names = match world.names(directory) {
-        Ok(names) => names,
+    let files = match world.files(directory) {
+        Ok(files) => files,
         Err(error) => {
             let text = texts::unreadable(directory, &io_error_text(&error));
             return vec![Finding::fault(PLUGINS, text, texts::hint(&error, &texts::make_directory(directory)))];
         }
     };
-    let mut plugins: Vec<_> = names.into_iter().filter(|name| name.ends_with(PLUGIN)).collect();
+    let mut plugins: Vec<_> = files.into_iter().filter(|name| name.ends_with(PLUGIN)).collect();
     plugins.sort();
     let paths = plugins.iter().map(|name| directory.join(String::from_utf8_lossy(name).as_ref()));
+    let user = world.process().rights.uid;
     for path in iter::once(directory.to_owned()).chain(paths) {
-        if let Ok(about) = world.about(&path).as_ref()
-            && about.mode & OTHERS_WRITE != 0
-        {
+        let Ok(about) = world.about(&path) else { continue };
+        if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 {
             return vec![Finding::fault(PLUGINS, texts::others_write(&path, about.mode), texts::chmod_755(&path))];
+        }
+        if about.uid != 0 && about.uid != user {
+            return vec![Finding::fault(PLUGINS, texts::other_owner(&path, about.uid), texts::chown_root(&path))];
         }
     }
     let shown: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();

@@ -72,7 +72,7 @@ impl World for Fake {
         Ok(Zeroizing::new(self.pem.clone()))
     }
 
-    fn names(&self, _: &Path) -> io::Result<Vec<Vec<u8>>> {
+    fn files(&self, _: &Path) -> io::Result<Vec<Vec<u8>>> {
         Ok(vec![b"x-fd.so".to_vec(), b"other".to_vec()])
     }
 
@@ -279,6 +279,21 @@ fn directories_need_space_and_no_other_writers() {
     let open = About { mode: 0o777, ..Fake::well().about };
     let open = found(directories::check, "", &Fake { about: open, ..Fake::well() });
     assert_eq!(states(&open), [State::Warning, State::Fault]);
+    // Root's code, if a group or another user puts it there; not if the daemon is that user.
+    let of = |mode, uid, of_daemon| {
+        let about = About { mode, uid, ..Fake::well().about };
+        let process = Process { rights: Rights { uid: of_daemon, ..ROOT }, ..Fake::well().process };
+        found(directories::check, "", &Fake { about, process, ..Fake::well() })[1].state
+    };
+    for (mode, uid, of_daemon, state) in [
+        (0o775, 0, 0, State::Fault),
+        (0o755, 1000, 0, State::Fault),
+        (0o755, 1000, 113, State::Fault),
+        (0o755, 113, 113, State::Good),
+        (0o755, 0, 113, State::Good),
+    ] {
+        assert_eq!(of(mode, uid, of_daemon), state, "{mode:o} {uid} {of_daemon}");
+    }
     let file = About { is_directory: false, ..Fake::well().about };
     assert_eq!(found(directories::check, "", &Fake { about: file, ..Fake::well() })[0].state, State::Fault);
 }
