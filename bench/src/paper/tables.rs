@@ -187,8 +187,13 @@ fn is_contrasted(plan: &Plan, phase: &Phase, cell: Cell) -> bool {
 
 /// What a ratio is of that of the same job in the first phase.
 fn contrast(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = ["cell", "connection: ratio", "of that by default", "CPU: ratio", "of that by default"];
-    rows(&titles, phase, cells, numbers, &["time.ratio", "time.contrast*", "cpu.ratio", "cpu.contrast*"])
+    let columns = [
+        ("connection: ratio", "time.ratio"),
+        ("of that by default", "time.contrast*"),
+        ("CPU: ratio", "cpu.ratio"),
+        ("of that by default", "cpu.contrast*"),
+    ];
+    rows(phase, cells, numbers, &columns)
 }
 
 /// What gains mean for a week.
@@ -284,16 +289,15 @@ fn head(columns: &[&str]) -> String {
     format!("| {} |\n| --- | {rule} |\n", columns.join(" | "))
 }
 
-/// A row for each cell. Columns of which nothing is known are left out, if anything else is.
-fn rows(titles: &[&str], phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[&str]) -> String {
+/// A row for each cell, with these columns: title and key. Columns of which nothing is known are
+/// left out, if anything else is.
+fn rows(phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[(&str, &str)]) -> String {
     let of = |cell: Cell, column: &str| get(numbers, &format!("{}.{}", key(phase, cell), column.trim_end_matches('*')));
     let is_known = |column: &str| column != "n" && cells.iter().any(|cell| of(*cell, column) != UNKNOWN);
-    let any = columns.iter().any(|column| is_known(column));
+    let any = columns.iter().any(|(_, column)| is_known(column));
     let kept = |column: &str| !any || column == "n" || is_known(column);
-    let (first, others) = titles.split_first().map_or(("", titles), |(first, others)| (*first, others));
-    let shown = others.iter().zip(columns).filter(|(_, column)| kept(column)).map(|(title, _)| *title);
-    let mut text = head(&[first].into_iter().chain(shown).collect::<Vec<_>>());
-    let columns: Vec<&str> = columns.iter().copied().filter(|column| kept(column)).collect();
+    let (titles, columns): (Vec<&str>, Vec<&str>) = columns.iter().copied().filter(|(_, column)| kept(column)).unzip();
+    let mut text = head(&[&["cell"][..], &titles].concat());
     for &cell in cells {
         let name = key(phase, cell);
         let of = |column: &&str| match column.strip_suffix('*') {
@@ -316,159 +320,103 @@ fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
         bad + more > left
     };
     let cells: Vec<Cell> = cells.iter().copied().filter(|cell| !is_chosen(cell)).collect();
-    let titles = [
-        "cell",
-        "pairs",
-        "job: ratio",
-        "without queue: stock, ms",
-        "ours, ms",
-        "ratio",
-        "connection: stock, ms",
-        "ours, ms",
-        "ratio",
-        "ratio of CPU",
-        "ratio of memory",
-    ];
     let columns = [
-        "n",
-        "job.ratio*",
-        "run.stock.median",
-        "run.ours.median",
-        "run.ratio*",
-        "time.stock.median",
-        "time.ours.median",
-        "time.ratio*",
-        "cpu.ratio",
-        "memory.ratio",
+        ("pairs", "n"),
+        ("job: ratio", "job.ratio*"),
+        ("without queue: stock, ms", "run.stock.median"),
+        ("ours, ms", "run.ours.median"),
+        ("ratio", "run.ratio*"),
+        ("connection: stock, ms", "time.stock.median"),
+        ("ours, ms", "time.ours.median"),
+        ("ratio", "time.ratio*"),
+        ("ratio of CPU", "cpu.ratio"),
+        ("ratio of memory", "memory.ratio"),
     ];
-    rows(&titles, phase, &cells, numbers, &columns)
+    rows(phase, &cells, numbers, &columns)
 }
 
 /// How much of what the Director and the Storage Daemon leave is used.
 fn floor(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = ["cell", "floor, ms", "stock, ms", "ours, ms", "ours above the floor, of stock's"];
-    let columns = ["floor.time", "time.stock.median", "time.ours.median", "floor.above"];
-    rows(&titles, phase, cells, numbers, &columns)
+    let columns = [
+        ("floor, ms", "floor.time"),
+        ("stock, ms", "time.stock.median"),
+        ("ours, ms", "time.ours.median"),
+        ("ours above the floor, of stock's", "floor.above"),
+    ];
+    rows(phase, cells, numbers, &columns)
 }
 
 /// Shift, delta and tests, by two clocks.
 fn tests(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = [
-        "cell",
-        "without queue: shift of pairs",
-        "Cliff's delta",
-        "p (Wilcoxon, Holm)",
-        "connection: shift of pairs",
-        "Cliff's delta",
-        "p (Wilcoxon, Holm)",
-        "p (sign test)",
-    ];
     let columns = [
-        "run.shift*",
-        "run.delta",
-        "run.wilcoxon.holm",
-        "time.shift*",
-        "time.delta",
-        "time.wilcoxon.holm",
-        "time.sign",
+        ("without queue: shift of pairs", "run.shift*"),
+        ("Cliff's delta", "run.delta"),
+        ("p (Wilcoxon, Holm)", "run.wilcoxon.holm"),
+        ("connection: shift of pairs", "time.shift*"),
+        ("Cliff's delta", "time.delta"),
+        ("p (Wilcoxon, Holm)", "time.wilcoxon.holm"),
+        ("p (sign test)", "time.sign"),
     ];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(phase, cells, numbers, &columns)
 }
 
 /// How the connections' times spread.
 fn spread(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = [
-        "cell",
-        "stock: mean, ms",
-        "deviation",
-        "P90",
-        "most",
-        "ours: mean, ms",
-        "deviation",
-        "P90",
-        "most",
-        "ratio of P90",
-    ];
     let columns = [
-        "time.stock.mean",
-        "time.stock.deviation",
-        "time.stock.p90*",
-        "time.stock.most",
-        "time.ours.mean",
-        "time.ours.deviation",
-        "time.ours.p90*",
-        "time.ours.most",
-        "time.p90.ratio*",
+        ("stock: mean, ms", "time.stock.mean"),
+        ("deviation", "time.stock.deviation"),
+        ("P90", "time.stock.p90*"),
+        ("most", "time.stock.most"),
+        ("ours: mean, ms", "time.ours.mean"),
+        ("deviation", "time.ours.deviation"),
+        ("P90", "time.ours.p90*"),
+        ("most", "time.ours.most"),
+        ("ratio of P90", "time.p90.ratio*"),
     ];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(phase, cells, numbers, &columns)
 }
 
 fn cost(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = [
-        "cell",
-        "stock: CPU, s",
-        "ours: CPU, s",
-        "ratio",
-        "the Storage Daemon's: ratio",
-        "all three daemons': ratio",
-        "stock: MiB",
-        "ours: MiB",
-        "stock: MiB/s",
-        "ours: MiB/s",
-        "stock: all daemons, CPU s/GiB",
-        "ours: all daemons, CPU s/GiB",
-    ];
     let columns = [
-        "cpu.stock.median",
-        "cpu.ours.median",
-        "cpu.ratio*",
-        "sd.ratio*",
-        "all.ratio*",
-        "memory.stock.median",
-        "memory.ours.median",
-        "rate.stock",
-        "rate.ours",
-        "gib.all.stock",
-        "gib.all.ours",
+        ("stock: CPU, s", "cpu.stock.median"),
+        ("ours: CPU, s", "cpu.ours.median"),
+        ("ratio", "cpu.ratio*"),
+        ("the Storage Daemon's: ratio", "sd.ratio*"),
+        ("all three daemons': ratio", "all.ratio*"),
+        ("stock: MiB", "memory.stock.median"),
+        ("ours: MiB", "memory.ours.median"),
+        ("stock: MiB/s", "rate.stock"),
+        ("ours: MiB/s", "rate.ours"),
+        ("stock: all daemons, CPU s/GiB", "gib.all.stock"),
+        ("ours: all daemons, CPU s/GiB", "gib.all.ours"),
     ];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(phase, cells, numbers, &columns)
 }
 
 /// From the begin of a restore to its first file, and to its end.
 fn first(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = [
-        "cell",
-        "stock: first file, ms",
-        "ours: first file, ms",
-        "ratio of medians",
-        "stock: all, ms",
-        "ours: all, ms",
-        "ratio of medians",
-    ];
     let columns = [
-        "first.stock.median",
-        "first.ours.median",
-        "first.ratio*",
-        "time.stock.median",
-        "time.ours.median",
-        "time.ratio*",
+        ("stock: first file, ms", "first.stock.median"),
+        ("ours: first file, ms", "first.ours.median"),
+        ("ratio of medians", "first.ratio*"),
+        ("stock: all, ms", "time.stock.median"),
+        ("ours: all, ms", "time.ours.median"),
+        ("ratio of medians", "time.ratio*"),
     ];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(phase, cells, numbers, &columns)
 }
 
 /// What each part takes more than the job without it.
 fn above(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    let titles = [
-        "cell",
-        "stock: more CPU, s",
-        "ours: more CPU, s",
-        "stock: more time, ms",
-        "ours: more time, ms",
-        "stock: CPU s/GiB",
-        "ours: CPU s/GiB",
+    let columns = [
+        ("stock: more CPU, s", "above.cpu.stock"),
+        ("ours: more CPU, s", "above.cpu.ours"),
+        ("stock: more time, ms", "above.time.stock"),
+        ("ours: more time, ms", "above.time.ours"),
+        ("stock: CPU s/GiB", "gib.stock"),
+        ("ours: CPU s/GiB", "gib.ours"),
     ];
-    let columns = ["above.cpu.stock", "above.cpu.ours", "above.time.stock", "above.time.ours", "gib.stock", "gib.ours"];
-    rows(&titles, phase, cells, numbers, &columns)
+    rows(phase, cells, numbers, &columns)
 }
 
 /// What compression leaves, and what it takes in both directions.
