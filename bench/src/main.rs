@@ -8,13 +8,10 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use bed::{BedError, Folder, Result, say};
 use clap::{Parser, Subcommand};
-use nix::sys::signal::{SigSet, Signal};
 
 use bench::beside::{self, Setup};
 use bench::bpipe;
@@ -190,7 +187,7 @@ fn of_paper(paper: Paper) -> Result<bool> {
     }
     // Before any thread, as in `run`.
     let watch = Watch::best();
-    let interrupted = watch_signals()?;
+    let interrupted = bed::interrupted()?;
     bed::setup::root(&mut |step| say(step))?;
     paper.execute(&watch, &interrupted, &home())
 }
@@ -214,23 +211,6 @@ fn home() -> PathBuf {
     target.join("bench")
 }
 
-/// After an interrupt the running job ends, the daemons die, the folder goes.
-fn watch_signals() -> Result<Arc<AtomicBool>> {
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGINT);
-    ends.add(Signal::SIGTERM);
-    // Blocked before anything starts, so that every thread has them blocked.
-    ends.thread_block().map_err(|source| BedError::System { what: "sigprocmask", source })?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    thread::spawn(move || {
-        if ends.wait().is_ok() {
-            flag.store(true, Ordering::Relaxed);
-        }
-    });
-    Ok(interrupted)
-}
-
 /// Measures; whether every job was good and both daemons made the same, and whether the promises
 /// are kept.
 fn run(
@@ -243,7 +223,7 @@ fn run(
     let cells = Cell::choose(choice)?;
     // Before any thread: what it mounts is seen by this process and its children only.
     let watch = Watch::best();
-    let interrupted = watch_signals()?;
+    let interrupted = bed::interrupted()?;
     bed::setup::root(&mut |step| say(step))?;
     let out = out.unwrap_or_else(|| home().join("results"));
     let trees = trees.unwrap_or_else(|| home().join("trees"));
@@ -278,7 +258,7 @@ fn run(
 fn measured(measure: impl FnOnce(&Watch, &AtomicBool) -> Result<String>) -> Result<bool> {
     // Before any thread, as in `run`.
     let watch = Watch::best();
-    let interrupted = watch_signals()?;
+    let interrupted = bed::interrupted()?;
     bed::setup::root(&mut |step| say(step))?;
     say(&measure(&watch, &interrupted)?);
     Ok(true)

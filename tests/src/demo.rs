@@ -10,8 +10,6 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, Signal};
-
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, RecordRules, Restore, Result, TreeOptions,
     TreeRules, Usage, build_every_type, build_many_files, compare_records, compare_trees, measure_tree, read_once,
@@ -50,7 +48,7 @@ struct Measured {
 
 /// Runs it; `true` if nothing differed.
 pub(crate) fn run(choice: Choice) -> Result<bool> {
-    let interrupted = watch_signals()?;
+    let interrupted = bed::interrupted()?;
     bed::setup::root(&mut |step| say(step))?;
     let mut options = BedOptions::new("demo", [Fd::Ours, Fd::Stock].map(ClientOptions::new))?;
     let trees = choose_trees(choice, &options)?;
@@ -69,23 +67,6 @@ pub(crate) fn run(choice: Choice) -> Result<bool> {
     let equal = demo.differences.is_empty();
     say(if equal { "\nEverything is equal." } else { "\nNot everything is equal." });
     Ok(equal)
-}
-
-/// Interrupts end the demonstration in an orderly way: the daemons die, the folder goes.
-fn watch_signals() -> Result<Arc<AtomicBool>> {
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGINT);
-    ends.add(Signal::SIGTERM);
-    // Blocked before anything starts, so that every thread has them blocked.
-    ends.thread_block().map_err(|source| BedError::System { what: "sigprocmask", source })?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    thread::spawn(move || {
-        if ends.wait().is_ok() {
-            flag.store(true, Ordering::Relaxed);
-        }
-    });
-    Ok(interrupted)
 }
 
 /// A real tree, and a small one with every type of file.

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use nix::sys::signal::{SigSet, Signal};
 
 use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, RecordRules, Records, compare_records, say};
 
@@ -112,11 +111,7 @@ fn same_records(left: &str, right: &str, volumes: &[PathBuf]) -> bed::Result<boo
 
 /// Raises a bed for a human.
 fn up(clients: &[Which]) -> bed::Result<ExitCode> {
-    // Blocked before anything starts, so that no thread dies of them and the bed is cleaned up.
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGINT);
-    ends.add(Signal::SIGTERM);
-    ends.thread_block().map_err(|source| BedError::System { what: "sigprocmask", source })?;
+    let ends = bed::block_ends()?;
     bed::setup::root(&mut |step| say(step))?;
     let clients: Vec<_> = clients.iter().map(|&which| ClientOptions::new(which.into())).collect();
     let names: Vec<_> = clients.iter().map(|client| client.name.clone()).collect();

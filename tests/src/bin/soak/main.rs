@@ -41,7 +41,6 @@ use bed::{BedError, Result, say};
 use clap::Parser;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
-use nix::sys::signal::{SigSet, Signal};
 
 use counts::Counts;
 use course::Outcome;
@@ -175,17 +174,5 @@ fn prepare() -> Result<Arc<AtomicBool>> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(failed("unshare (root is needed)"))?;
     let nothing: Option<&str> = None;
     mount(nothing, "/", nothing, MsFlags::MS_REC | MsFlags::MS_PRIVATE, nothing).map_err(failed("mount"))?;
-    let mut ends = SigSet::empty();
-    ends.add(Signal::SIGINT);
-    ends.add(Signal::SIGTERM);
-    // Blocked before anything starts, so that every thread has them blocked.
-    ends.thread_block().map_err(failed("sigprocmask"))?;
-    let interrupted = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&interrupted);
-    thread::spawn(move || {
-        if ends.wait().is_ok() {
-            flag.store(true, Ordering::Relaxed);
-        }
-    });
-    Ok(interrupted)
+    bed::interrupted()
 }
