@@ -289,6 +289,13 @@ impl BedOptions {
         Self::new(label, [reference, ClientOptions::new(Fd::under_test()?).named("test")])
     }
 
+    /// The same without TLS between its daemons, so that scripts can talk to them.
+    #[must_use]
+    pub fn in_clear(mut self) -> Self {
+        self.tls_psk = false;
+        self
+    }
+
     /// The directory `source` of the folder, made when missing.
     pub fn source(&self) -> Result<PathBuf> {
         self.folder.make("source")

@@ -198,8 +198,7 @@ fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
         return skip::test("only root can become another user");
     }
     let client = ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody");
-    let mut options = BedOptions::new("read-all", [client])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("read-all", [client])?.in_clear();
     let plugins = options.folder.make("plugins")?;
     fs::set_permissions(&plugins, fs::Permissions::from_mode(0o755)).unwrap();
     build_plugin("bulk", &[], &plugins.join("bulk-fd.so"))?;
@@ -342,8 +341,7 @@ fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
         return skip::test("the stock daemon waits for ever");
     }
     for trap in ["fifo", "link"] {
-        let mut options = BedOptions::new("traps", [ClientOptions::new(Fd::Ours).named("test")])?;
-        options.tls_psk = false;
+        let options = BedOptions::new("traps", [ClientOptions::new(Fd::Ours).named("test")])?.in_clear();
         let mut bed = Bed::prepare(options)?;
         let (work, port) = (bed.client("test")?.work.clone(), bed.client("test")?.port());
         let victim = bed.folder().join("victim");

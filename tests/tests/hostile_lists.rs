@@ -16,8 +16,7 @@ const FULL: &str = "level = full  mtime_only=0 \n";
 
 /// Both daemons without TLS, so that scripts can talk to them.
 fn bed_in_clear(label: &str) -> Result<Bed> {
-    let mut options = BedOptions::side_by_side(label)?;
-    options.tls_psk = false;
+    let options = BedOptions::side_by_side(label)?.in_clear();
     let source = options.source()?;
     for name in ["one", "two", "three"] {
         fs::write(source.join(name), name).unwrap();

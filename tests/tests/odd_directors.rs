@@ -21,8 +21,7 @@ fn both(label: &str, file_sets: Vec<FileSet>) -> Result<Option<([u16; 2], Bed)>>
     if Fd::under_test()? == Fd::Stock {
         return Ok(None);
     }
-    let mut options = talkative(label)?;
-    options.tls_psk = false;
+    let mut options = talkative(label)?.in_clear();
     options.file_sets.extend(file_sets);
     let mut bed = Bed::start(options)?;
     let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];

@@ -13,8 +13,7 @@ fn both(label: &str, change: impl FnOnce(&mut BedOptions)) -> Result<Option<BedO
     if Fd::under_test()? == Fd::Stock {
         return Ok(None);
     }
-    let mut options = BedOptions::side_by_side(label)?;
-    options.tls_psk = false;
+    let mut options = BedOptions::side_by_side(label)?.in_clear();
     change(&mut options);
     Ok(Some(options))
 }

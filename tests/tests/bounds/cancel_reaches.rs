@@ -16,8 +16,7 @@ use nix::unistd::mkfifo;
 const FULL: &str = "level = full  mtime_only=0 \n";
 
 fn bed_in_clear(label: &str) -> Result<Bed> {
-    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     options.source()?;
     Bed::start(options)
 }

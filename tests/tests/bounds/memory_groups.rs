@@ -85,8 +85,7 @@ fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
     };
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     client.wrapper = group.wrapper();
-    let mut options = BedOptions::new("memory-of-lists", [client])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("memory-of-lists", [client])?.in_clear();
     let mut bed = Bed::start(options)?;
     let mut peer = director_session(bed.client("test")?.port(), 7)?;
     peer.send(b"level = full  mtime_only=0 \n")?;

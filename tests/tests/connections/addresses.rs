@@ -101,8 +101,7 @@ fn calls_in_vain(port: u16, host: &str, dead: u16) -> Result<Vec<String>> {
 
 #[test]
 fn an_absent_storage_daemon_is_called_for_the_configured_time() -> Result<()> {
-    let mut options = BedOptions::side_by_side("sd-connect")?;
-    options.tls_psk = false;
+    let mut options = BedOptions::side_by_side("sd-connect")?.in_clear();
     for client in &mut options.clients {
         client.file_daemon = vec!["SD Connect Timeout = 12 seconds".to_owned()];
     }
@@ -134,8 +133,7 @@ fn what_the_kernel_refuses_keeps_no_client_from_its_storage_daemon() -> Result<(
     if !nix::unistd::geteuid().is_root() {
         return skip::test("only root can give a daemon an /etc of its own");
     }
-    let mut options = BedOptions::side_by_side("refused-options")?;
-    options.tls_psk = false;
+    let mut options = BedOptions::side_by_side("refused-options")?.in_clear();
     for client in &mut options.clients {
         client.file_daemon = vec![format!("FD Source Address = {SOURCE}"), "Heartbeat Interval = 1 day".to_owned()];
         let six = if has_ipv6() { "::1 both\n" } else { "" };

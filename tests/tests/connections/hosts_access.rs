@@ -142,8 +142,7 @@ fn strangers_whose_host_never_ends_its_answer_keep_no_director_out() -> Result<(
     if !nix::unistd::geteuid().is_root() {
         return skip::test("only root can give a daemon an /etc of its own");
     }
-    let mut options = BedOptions::new("slow-names", [ClientOptions::new(Fd::Ours).named("test")])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("slow-names", [ClientOptions::new(Fd::Ours).named("test")])?.in_clear();
     with_own_etc(&mut options.clients[0], options.folder.path(), "127.0.0.1 localhost\n")?;
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
@@ -178,8 +177,7 @@ fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         return skip::test("only root can give a daemon an /etc of its own");
     }
-    let mut options = BedOptions::side_by_side("hosts-access")?;
-    options.tls_psk = false;
+    let mut options = BedOptions::side_by_side("hosts-access")?.in_clear();
     for client in &mut options.clients {
         // Rules name localhost.
         with_own_etc(client, options.folder.path(), "127.0.0.1 localhost\n")?;

@@ -303,8 +303,7 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
         ("leaves the console", leaves_the_console),
         ("calls back", calls_back),
     ];
-    let mut options = BedOptions::side_by_side("fd-called")?;
-    options.tls_psk = false;
+    let mut options = BedOptions::side_by_side("fd-called")?.in_clear();
     // A Director for each script and daemon, which is its own console.
     let mut listeners = Vec::new();
     for client in &mut options.clients {

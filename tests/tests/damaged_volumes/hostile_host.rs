@@ -63,8 +63,7 @@ fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> 
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon follows such links");
     }
-    let mut options = BedOptions::new("swaps", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("swaps", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     fs::set_permissions(bed.folder(), fs::Permissions::from_mode(0o755)).unwrap();
     let (to, victim) = (bed.folder().join("race"), bed.folder().join("victim"));
@@ -121,8 +120,7 @@ fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> 
 
 #[test]
 fn an_exhausted_quota_fails_one_file_with_a_message() -> Result<()> {
-    let mut options = BedOptions::new("quota", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("quota", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     let (fd, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     let to = bed.folder().join("to");

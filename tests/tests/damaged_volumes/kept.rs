@@ -42,8 +42,7 @@ fn let_it_be_old() {
 #[test]
 fn a_kept_file_is_not_changed_by_what_follows_on_the_volume() -> Result<()> {
     let is_stock = Fd::under_test()? == Fd::Stock;
-    let mut options = BedOptions::new("kept", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("kept", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     let fd = bed.client("test")?.port();
     // An update with the delta sequence of a backup's first one.

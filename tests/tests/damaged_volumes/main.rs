@@ -226,8 +226,7 @@ fn faults(victim: &Victim, damage: Damage, to: &Path, outcome: &Outcome) -> Vec<
 
 #[test]
 fn damaged_records_fail_only_what_was_damaged_with_a_message() -> Result<()> {
-    let mut options = BedOptions::new("damage", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("damage", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     let outside = bed.folder().join("outside");
     for name in ["before", "m/victim", "zz/after"] {
@@ -295,8 +294,7 @@ fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()>
     if !nix::unistd::geteuid().is_root() {
         return skip::test("needs root");
     }
-    let mut options = BedOptions::new("shortage", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("shortage", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     let (fd, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     let held = descriptors(pid)?.len();
@@ -357,8 +355,7 @@ fn message_files_and_directories_without_a_record_are_not_for_all_to_write_with_
     let mut client = ClientOptions::new(Fd::under_test()?).named("test");
     client.wrapper = ["sh", "-c", "umask 0; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
     client.messages = vec!["Append = \"@WORK@/messages\" = all".to_owned()];
-    let mut options = BedOptions::new("umask", [client])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("umask", [client])?.in_clear();
     let mut bed = Bed::start(options)?;
     let to = bed.folder().join("to");
     let outcome = restore(bed.client("test")?.port(), 1, &to, files(&["/one/two/three"], CONTENT), true)?;
@@ -380,8 +377,7 @@ fn data_is_compared_with_its_digest_unless_the_administrator_says_no() -> Result
         Ok(client)
     };
     let unchecked = client("unchecked", &["restore.check_digests = \"no\""])?;
-    let mut options = BedOptions::new("digests", [client("checked", &[])?, unchecked])?;
-    options.tls_psk = false;
+    let options = BedOptions::new("digests", [client("checked", &[])?, unchecked])?.in_clear();
     let mut bed = Bed::start(options)?;
     for (name, differs, status) in [("checked", true, 69), ("unchecked", false, 84)] {
         let mut records = records::file_with("/torn", CONTENT);

@@ -17,8 +17,7 @@ const OTHER: &str = "other-dir";
 
 /// A bed of this daemon with these clients: their names, and what each has that others don't.
 fn raise(name: &str, clients: impl IntoIterator<Item = ClientOptions>) -> Result<Bed> {
-    let mut options = BedOptions::new(name, clients)?;
-    options.tls_psk = false;
+    let options = BedOptions::new(name, clients)?.in_clear();
     Bed::start(options)
 }
 
@@ -140,8 +139,7 @@ fn signing_client(options: &BedOptions) -> Result<ClientOptions> {
 /// A bed whose clients are set up in each way that a restore may be limited, and the directory that
 /// the strict one may restore into.
 fn refusing_bed() -> Result<(Bed, PathBuf)> {
-    let mut options = BedOptions::new("volume-orders", [client("plain", &[])?])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("volume-orders", [client("plain", &[])?])?.in_clear();
     let allowed = options.folder.make("allowed")?;
     let signed = signing_client(&options)?;
     let mut strict = client("strict", &["plugins.restore_commands = \"known\""])?;
@@ -207,8 +205,7 @@ fn where_signatures_are_needed_an_ordered_command_runs_and_its_file_is_an_error(
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon runs what the volume says");
     }
-    let mut options = BedOptions::new("signed-orders", [])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("signed-orders", [])?.in_clear();
     let signed = signing_client(&options)?;
     options.clients.push(signed);
     let mut bed = Bed::start(options)?;
@@ -297,8 +294,7 @@ fn a_command_is_run_with_options_of_the_user_or_a_program_of_an_allowed_director
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon runs what the volume says");
     }
-    let mut options = BedOptions::new("other-orders", [client("plain", &[])?])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("other-orders", [client("plain", &[])?])?.in_clear();
     let scripts = options.folder.make("scripts")?;
     let script = scripts.join("take");
     fs::write(&script, "#!/bin/sh\nexec cat >\"$1\"\n").unwrap();

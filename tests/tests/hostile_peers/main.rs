@@ -24,8 +24,7 @@ use script::{Script, Step, director_script, storage_script, whole_job};
 /// A bed with one client, named `test`, of the daemon under test, and without TLS so that scripts
 /// can talk to it.
 fn bed_in_clear(label: &str) -> Result<Bed> {
-    let mut options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     std::fs::write(options.source()?.join("file"), Noise::new(1).bytes(1_000_000)).unwrap();
     Bed::start(options)
 }

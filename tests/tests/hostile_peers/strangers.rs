@@ -212,8 +212,7 @@ fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits for the log");
     }
-    let mut options = BedOptions::new("stopped-log", [ClientOptions::new(Fd::under_test()?).named("test")])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("stopped-log", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let place = options.folder.path().join("log.socket");
     let (log, full) = (UnixDatagram::bind(&place).unwrap(), UnixDatagram::unbound().unwrap());
     options.clients[0].messages = vec!["Syslog = all".to_owned()];

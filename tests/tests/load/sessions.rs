@@ -23,8 +23,7 @@ fn stage(fd: Fd) -> Result<(Bed, Vec<PathBuf>)> {
     let mut client = ClientOptions::new(fd).named("test");
     client.file_daemon = vec!["Maximum Concurrent Jobs = 250".to_owned()];
     client.job = vec!["Maximum Concurrent Jobs = 20".to_owned()];
-    let mut options = BedOptions::new("sessions", [client])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("sessions", [client])?.in_clear();
     options.device = vec!["Maximum Concurrent Jobs = 20".to_owned()];
     let fifos: Vec<PathBuf> = (0..JOBS).map(|number| options.folder.path().join(format!("fifo{number}"))).collect();
     for (number, fifo) in fifos.iter().enumerate() {

@@ -84,8 +84,7 @@ fn told(bed: &mut Bed, name: &str) -> Result<Vec<String>> {
 
 /// Says what differs from the start of the stock daemon.
 pub(crate) fn differences() -> Result<Vec<String>> {
-    let mut options = BedOptions::new("plugin-loads", [ClientOptions::new(Fd::under_test()?).named(NAME)])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("plugin-loads", [ClientOptions::new(Fd::under_test()?).named(NAME)])?.in_clear();
     let (plugins, elsewhere) = (options.folder.make("plugins")?, options.folder.make("elsewhere")?);
     // Loaded in the same order everywhere.
     mount_memory(&plugins)?;

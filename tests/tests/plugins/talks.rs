@@ -230,8 +230,7 @@ fn trace(bed: &Bed, name: &str, job: u32) -> Result<Vec<String>> {
 /// Says what differs from the talks with the stock daemon.
 pub(crate) fn differences() -> Result<Vec<String>> {
     let fd = Fd::under_test()?;
-    let mut options = BedOptions::new("plugin-talks", [ClientOptions::new(fd).named(NAME)])?;
-    options.tls_psk = false;
+    let mut options = BedOptions::new("plugin-talks", [ClientOptions::new(fd).named(NAME)])?.in_clear();
     let plugins = plugins_in(&options.folder)?;
     options.folder.make(&format!("work/{NAME}/trace"))?;
     let client = &mut options.clients[0];

@@ -44,8 +44,7 @@ impl Stage {
         client.file_daemon = raw::more_directors();
         client.messages =
             vec![format!("Director = {DIRECTOR} = events"), "Append = @WORK@/all.log = all, events".to_owned()];
-        let mut options = BedOptions::new("transcripts", [client])?;
-        options.tls_psk = false;
+        let mut options = BedOptions::new("transcripts", [client])?.in_clear();
         options.director_resources = console::jobs(NAME);
         let source = options.source()?;
         fs::create_dir(source.join("sub")).unwrap();

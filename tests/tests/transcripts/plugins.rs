@@ -65,8 +65,7 @@ fn session(port: u16, client: &str) -> Result<Vec<String>> {
 fn missing_plugins_are_reported_as_by_the_stock_daemon() -> Result<()> {
     let fd = Fd::under_test()?;
     let clients = [("under-no", fd), ("under-an", fd)];
-    let mut options = options("no-plugins", clients)?;
-    options.tls_psk = false;
+    let options = options("no-plugins", clients)?.in_clear();
     let mut bed = Bed::prepare(options)?;
     let record = StockRecord::open("transcripts")?;
     let mut wrong = Vec::new();
