@@ -21,7 +21,7 @@ pub use self::work::Work;
 use self::work::{Running, Server, Transaction};
 use crate::connection::Watch;
 use crate::statistics::{float, quotient, sorted_quantile};
-use crate::tree::{Standing, drop_caches, file, warm};
+use crate::tree::{Standing, drop_caches, warm};
 use crate::volumes::remove_volumes;
 
 /// A transaction that takes longer is slow.
@@ -146,7 +146,7 @@ pub fn measure(setup: &Setup, tree: &Standing, folder: &Path, watch: &Watch) -> 
         }
     }
     if let Some(path) = &setup.raw {
-        fs::write(path, raw).map_err(file("write", path))?;
+        fs::write(path, raw).map_err(BedError::file("write", path))?;
     }
     Ok(rows)
 }

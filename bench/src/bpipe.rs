@@ -15,7 +15,7 @@ use crate::connection::Watch;
 use crate::group::used;
 use crate::statistics::{float, median, quotient};
 use crate::surroundings::load;
-use crate::tree::{file, noise_file};
+use crate::tree::noise_file;
 use crate::volumes::remove_volumes;
 
 /// MiB that are printed again and again: more than a frame can compress, and in the page cache.
@@ -109,8 +109,8 @@ fn printer(folder: &Path, mebibytes: u64) -> Result<String> {
         mebibytes.div_ceil(block),
         noise.display()
     );
-    fs::write(&path, text).map_err(file("write", &path))?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(file("change", &path))?;
+    fs::write(&path, text).map_err(BedError::file("write", &path))?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(BedError::file("change", &path))?;
     Ok(path.display().to_string())
 }
 

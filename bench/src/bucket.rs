@@ -24,7 +24,7 @@ use crate::processes::{Before, children, used_by_others};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings};
-use crate::tree::{Standing, file, visit};
+use crate::tree::{Standing, visit};
 use crate::volumes::remove_volumes;
 
 pub(crate) mod mount;
@@ -195,7 +195,7 @@ impl<'a> Buckets<'a> {
 fn place_all(gateway: &Gateway, tree: &Path) -> Result<u64> {
     let mut count = 0;
     visit(tree, &mut |path| {
-        let data = fs::read(path).map_err(file("read", path))?;
+        let data = fs::read(path).map_err(BedError::file("read", path))?;
         let key = path.strip_prefix(tree).unwrap_or(path).to_string_lossy();
         count += 1;
         gateway.place(BUCKET, &key, &data, &md5(&data)?)

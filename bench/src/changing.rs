@@ -5,10 +5,9 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use bed::{PATIENCE, Process, Result, argv};
+use bed::{BedError, PATIENCE, Process, Result, argv};
 
 use crate::programs::is_on_path;
-use crate::tree::file;
 
 /// Who changes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,9 +70,9 @@ impl Changing {
     pub fn start(changer: Changer, busy: &Path, work: &Path) -> Result<Self> {
         for folder in [busy, work] {
             if folder.exists() {
-                fs::remove_dir_all(folder).map_err(file("remove", folder))?;
+                fs::remove_dir_all(folder).map_err(BedError::file("remove", folder))?;
             }
-            fs::create_dir_all(folder).map_err(file("create", folder))?;
+            fs::create_dir_all(folder).map_err(BedError::file("create", folder))?;
         }
         let stop = work.join("stop");
         let round = changer.round();
@@ -93,7 +92,7 @@ impl Changing {
     /// Ends it after its round. Fails if it had ended by itself: then nothing has changed.
     pub fn end(mut self) -> Result<()> {
         self.process.must_run()?;
-        File::create(&self.stop).map_err(file("create", &self.stop))?;
+        File::create(&self.stop).map_err(BedError::file("create", &self.stop))?;
         self.process.wait_exit(PATIENCE).map(drop)
     }
 }

@@ -20,7 +20,6 @@ use nix::sched::{CloneFlags, unshare};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::programs::own;
-use crate::tree::file;
 
 const TRACING: &str = "/sys/kernel/tracing";
 const EVENT: &str = "events/sock/inet_sock_set_state";
@@ -148,7 +147,7 @@ impl Trace {
     fn end(&self, storage: Option<u16>, lives: impl Fn(&str) -> Option<(Duration, Duration)>) -> Result<Connection> {
         let path = self.folder.join("trace");
         let (begun, life, started) = wait_for("the end of the connection to a File Daemon", PATIENCE, || {
-            let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+            let text = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
             let started = storage.and_then(|port| times(&text, &[port], begins).next());
             Ok(lives(&text).map(|(begun, life)| (begun, life, started)).ok_or(text))
         })?;
@@ -162,7 +161,7 @@ impl Trace {
 
     fn write(&self, name: &str, text: &str) -> Result<()> {
         let path = self.folder.join(name);
-        fs::write(&path, text).map_err(file("write", &path))
+        fs::write(&path, text).map_err(BedError::file("write", &path))
     }
 }
 

@@ -29,7 +29,7 @@ use crate::restored::Restored;
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings, asked, resident};
-use crate::tree::{Kind, Standing, drop_caches, file, visit, warm};
+use crate::tree::{Kind, Standing, drop_caches, visit, warm};
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
@@ -99,7 +99,7 @@ impl<'a> Group<'a> {
         options.storage_port = storage.as_ref().map(|way| way.port);
         if let Some(suite) = cell.variant.suite() {
             let path = options.folder.path().join("openssl.cnf");
-            fs::write(&path, tls_with(suite)).map_err(file("write", &path))?;
+            fs::write(&path, tls_with(suite)).map_err(BedError::file("write", &path))?;
             for client in &mut options.clients {
                 client.environment.push(("OPENSSL_CONF".to_owned(), path.display().to_string()));
             }
@@ -122,7 +122,7 @@ impl<'a> Group<'a> {
         let mut saved = vec![places.tree.as_path()];
         if cell.variant.changer().is_some() {
             saved.push(&busy);
-            fs::create_dir_all(&busy).map_err(file("create", &busy))?;
+            fs::create_dir_all(&busy).map_err(BedError::file("create", &busy))?;
         }
         options.file_sets = vec![FileSet::new("Bench", &words, &saved)];
         let mut bed = Bed::start(options)?;
@@ -251,10 +251,10 @@ impl<'a> Group<'a> {
     /// So that this job signs as if there had been none before it.
     fn forget_signatures(&self, side: Side) -> Result<()> {
         let folder = self.bed.folder().join("work").join(side.name());
-        for entry in fs::read_dir(&folder).map_err(file("read", &folder))? {
-            let path = entry.map_err(file("read", &folder))?.path();
+        for entry in fs::read_dir(&folder).map_err(BedError::file("read", &folder))? {
+            let path = entry.map_err(BedError::file("read", &folder))?.path();
             if path.extension().is_some_and(|extension| extension == "signatures") {
-                fs::remove_file(&path).map_err(file("remove", &path))?;
+                fs::remove_file(&path).map_err(BedError::file("remove", &path))?;
             }
         }
         Ok(())
@@ -490,7 +490,7 @@ impl<'a> Group<'a> {
     fn compare_file(&self) -> Result<Vec<String>> {
         let one = self.one_file()?;
         let below = one.strip_prefix("/").unwrap_or(&one);
-        let read = |path: &Path| fs::read(path).map_err(file("read", path));
+        let read = |path: &Path| fs::read(path).map_err(BedError::file("read", path));
         let mut differences = Vec::new();
         for side in [Side::Stock, Side::Ours] {
             let restored = self.restored.folder(side.name()).join(below);
@@ -550,7 +550,7 @@ impl<'a> Group<'a> {
         for path in self.volumes(job, side)? {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             self.bed.console(&[&format!("delete volume={name} yes")])?;
-            fs::remove_file(&path).map_err(file("remove", &path))?;
+            fs::remove_file(&path).map_err(BedError::file("remove", &path))?;
         }
         Ok(())
     }
@@ -631,8 +631,8 @@ fn key_pair(folder: &Path) -> Result<PathBuf> {
     if !done.status.success() {
         return Err(BedError::Program { program: "openssl".to_owned(), problem: done.text() });
     }
-    let read = |path: &Path| fs::read(path).map_err(file("read", path));
-    fs::write(&pair, [read(&key)?, read(&certificate)?].concat()).map_err(file("write", &pair))?;
+    let read = |path: &Path| fs::read(path).map_err(BedError::file("read", path));
+    fs::write(&pair, [read(&key)?, read(&certificate)?].concat()).map_err(BedError::file("write", &pair))?;
     Ok(pair)
 }
 

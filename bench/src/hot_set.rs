@@ -88,7 +88,7 @@ fn map(path: &Path, folder: &Path) -> Result<Process> {
     let words = argv(["perl".as_ref(), "-e".as_ref(), program.as_ref(), path.as_os_str()]);
     let output = folder.join("perl.out");
     if output.exists() {
-        std::fs::remove_file(&output).map_err(crate::tree::file("remove", &output))?;
+        std::fs::remove_file(&output).map_err(BedError::file("remove", &output))?;
     }
     let mut process = Process::start("perl", &words, &output)?;
     wait_for("the hot file to be mapped", PATIENCE, || {
@@ -100,7 +100,7 @@ fn map(path: &Path, folder: &Path) -> Result<Process> {
 }
 
 fn drop_pages(path: &Path) -> Result<()> {
-    let file = std::fs::File::open(path).map_err(crate::tree::file("open", path))?;
+    let file = std::fs::File::open(path).map_err(BedError::file("open", path))?;
     nix::fcntl::posix_fadvise(&file, 0, 0, nix::fcntl::PosixFadviseAdvice::POSIX_FADV_DONTNEED)
         .map_err(|source| BedError::System { what: "posix_fadvise", source })
 }

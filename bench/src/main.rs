@@ -31,7 +31,7 @@ use bench::sample::{self, Sample, Side};
 use bench::scan;
 use bench::stage::Stage;
 use bench::target::{self, Verdict};
-use bench::tree::{Kind, Tree, file};
+use bench::tree::{Kind, Tree};
 
 /// Replicas of a measurement that is kept.
 const REPLICAS: u32 = 10;
@@ -197,7 +197,7 @@ fn beside(setup: &Setup, trees: Option<PathBuf>) -> Result<bool> {
     let watch = Watch::best();
     bed::setup::root(&mut |step| say(step))?;
     let trees = trees.unwrap_or_else(|| home().join("trees"));
-    fs::create_dir_all(&trees).map_err(file("create", &trees))?;
+    fs::create_dir_all(&trees).map_err(BedError::file("create", &trees))?;
     let tree = Tree { kind: Kind::Mixed, scale: 10 }.stand(&trees)?;
     let folder = Folder::below(&home(), "beside")?;
     say(&beside::markdown(&beside::measure(setup, &tree, folder.path(), &watch)?));
@@ -228,7 +228,7 @@ fn run(
     let out = out.unwrap_or_else(|| home().join("results"));
     let trees = trees.unwrap_or_else(|| home().join("trees"));
     for folder in [&out, &trees] {
-        fs::create_dir_all(folder).map_err(file("create", folder))?;
+        fs::create_dir_all(folder).map_err(BedError::file("create", folder))?;
     }
     say(&format!("{} cells, {replicas} replicas, connections seen by {}", cells.len(), watch.name()));
     let mut restored = Restored::new(home().join("restored"))?;
@@ -342,7 +342,7 @@ fn report(folders: &[PathBuf]) -> Result<bool> {
     files.push(("table.md", text.clone()));
     for (name, content) in &files {
         let path = first.join(name);
-        fs::write(&path, content).map_err(file("write", &path))?;
+        fs::write(&path, content).map_err(BedError::file("write", &path))?;
     }
     say(&text);
     say(&format!("The raw samples, these tables and the figures are in {}.", first.display()));

@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use bed::{BedError, Result, SlowStorage, argv, run};
 use nix::mount::{MntFlags, umount2};
 
-use crate::tree::file;
-
 /// Unmounted with the value.
 #[derive(Debug)]
 pub enum Mounted {
@@ -33,13 +31,13 @@ impl Drop for Mounted {
 /// unmounted. `options` are those of the mount, `loop` among them.
 pub fn file_system(place: &Path, size: u64, program: &[&str], options: &str) -> Result<Mounted> {
     let image = place.with_extension("image");
-    File::create(&image).and_then(|made| made.set_len(size)).map_err(file("create", &image))?;
+    File::create(&image).and_then(|made| made.set_len(size)).map_err(BedError::file("create", &image))?;
     let [image_word, place_word] = [&image, place].map(|path| path.display().to_string());
     good(&[program, &[&image_word]].concat(), b"")?;
     good(&["mount", "-o", options, &image_word, &place_word], b"")?;
     let mounted = Mounted::Kernel(place.to_owned());
     // The loop device keeps it open.
-    fs::remove_file(&image).map_err(file("remove", &image))?;
+    fs::remove_file(&image).map_err(BedError::file("remove", &image))?;
     Ok(mounted)
 }
 

@@ -7,7 +7,6 @@ use bed::{BedError, Result, Root, argv, our_program, run};
 use openssl::sha::sha256;
 
 use crate::sample::{Sample, Side};
-use crate::tree::file;
 
 /// So many digits tell programs and commits apart.
 const DIGITS: usize = 12;
@@ -73,7 +72,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// The same of a file, which must hold something.
 pub(crate) fn sha256_of(path: &Path) -> Result<String> {
-    let bytes = fs::read(path).map_err(file("read", path))?;
+    let bytes = fs::read(path).map_err(BedError::file("read", path))?;
     if bytes.is_empty() { Err(BedError::Usage(format!("{} is empty", path.display()))) } else { Ok(hex(&bytes)) }
 }
 

@@ -12,7 +12,7 @@ use crate::cell::Variant;
 use crate::mounted::{Mounted, file_system, good};
 use crate::programs::{is_on_path, own};
 use crate::restored::Restored;
-use crate::tree::{Standing, file, visit};
+use crate::tree::{Standing, visit};
 
 /// Room for the directories and the journal of a file system that is made for a tree, bytes.
 const SPARE: u64 = 512 << 20;
@@ -58,7 +58,7 @@ impl Places {
         }
         let beside = |name: &str| -> Result<PathBuf> {
             let place = restored.all().with_file_name(name);
-            fs::create_dir_all(&place).map_err(file("create", &place))?;
+            fs::create_dir_all(&place).map_err(BedError::file("create", &place))?;
             // What a killed process has left there.
             let _ = umount2(&place, MntFlags::MNT_DETACH);
             Ok(place)
@@ -143,12 +143,12 @@ fn on_image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
 fn image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
     let mut size = SPARE;
     visit(tree, &mut |path| {
-        size += fs::metadata(path).map_err(file("look at", path))?.len().next_multiple_of(4096);
+        size += fs::metadata(path).map_err(BedError::file("look at", path))?.len().next_multiple_of(4096);
         Ok(())
     })?;
     let mounted = file_system(place, size, program, "loop")?;
     let to = place.join(TREE);
-    fs::create_dir_all(&to).map_err(file("create", &to))?;
+    fs::create_dir_all(&to).map_err(BedError::file("create", &to))?;
     Ok(mounted)
 }
 

@@ -6,10 +6,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bed::Result;
+use bed::{BedError, Result};
 
 use crate::cell::Cell;
-use crate::tree::file;
 
 const HEAD: &str = "cell,replica,began,what,reason";
 /// A job's log may have a line for each file.
@@ -66,15 +65,16 @@ impl Problem {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let reason: String = self.reason.trim().lines().collect::<Vec<_>>().join("; ").chars().take(LONGEST).collect();
         let line = format!("{cell},{replica},{now},{},\"{}\"\n", self.what.word(), reason.replace('"', "\"\""));
-        let mut out = File::options().append(true).create(true).open(&path).map_err(file("open", &path))?;
-        out.write_all(format!("{head}{line}").as_bytes()).map_err(file("write", &path))
+        let mut out = File::options().append(true).create(true).open(&path).map_err(BedError::file("open", &path))?;
+        out.write_all(format!("{head}{line}").as_bytes()).map_err(BedError::file("write", &path))
     }
 }
 
 /// What is noted of a replica: the words, in the order of the file.
 pub fn noted(raw: &Path, (cell, replica): (Cell, u32)) -> Result<Vec<String>> {
     let path = beside(raw);
-    let text = if path.exists() { fs::read_to_string(&path).map_err(file("read", &path))? } else { String::new() };
+    let text =
+        if path.exists() { fs::read_to_string(&path).map_err(BedError::file("read", &path))? } else { String::new() };
     let begin = format!("{cell},{replica},");
     let word = |line: &str| Some(line.strip_prefix(&begin)?.split(',').nth(1)?.to_owned());
     Ok(text.lines().filter_map(word).collect())

@@ -5,16 +5,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bed::{Bed, Result, reset_peak};
+use bed::{Bed, BedError, Result, reset_peak};
 
 use crate::group::used;
-use crate::tree::file;
 
 /// The children of a process.
 pub(crate) fn children(parent: u32) -> Result<Vec<u32>> {
     let line = format!("PPid:\t{parent}\n");
     let proc = Path::new("/proc");
-    let entries = fs::read_dir(proc).map_err(file("read", proc))?.flatten();
+    let entries = fs::read_dir(proc).map_err(BedError::file("read", proc))?.flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()));
     let is_child = |pid: &u32| {
         // One that has ended meanwhile is none.

@@ -10,14 +10,14 @@
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
-use bed::Result;
+use bed::{BedError, Result};
 use nix::sys::statfs::{TMPFS_MAGIC, statfs};
 use nix::sys::statvfs::statvfs;
 use nix::unistd::geteuid;
 
 use crate::mounted::{Mounted, file_system};
 use crate::programs::is_on_path;
-use crate::tree::{file, visit};
+use crate::tree::visit;
 
 /// Of a file system for restores, bytes; what is not written takes no room.
 const ROOM: u64 = 16 << 30;
@@ -37,9 +37,9 @@ impl Restored {
     /// Restores go below `folder`. What an interrupted run has left there is emptied and stays,
     /// too.
     pub fn new(folder: PathBuf) -> Result<Self> {
-        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
         let mut begun = 0;
-        for entry in fs::read_dir(&folder).map_err(file("read", &folder))?.flatten() {
+        for entry in fs::read_dir(&folder).map_err(BedError::file("read", &folder))?.flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let number = name.split_once('-').and_then(|(number, _)| number.parse().ok());
             begun = begun.max(number.unwrap_or_default());
@@ -56,7 +56,7 @@ impl Restored {
             return Ok(());
         }
         self.made = None;
-        fs::create_dir_all(&self.folder).map_err(file("create", &self.folder))?;
+        fs::create_dir_all(&self.folder).map_err(BedError::file("create", &self.folder))?;
         let program = ["mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=1,lazy_journal_init=1"];
         self.made = Some(file_system(&self.folder, ROOM, &program, "loop,noinit_itable")?);
         Ok(())
@@ -102,16 +102,16 @@ fn has_room(folder: &Path) -> bool {
 /// Empties the files of a folder that have so many bytes.
 fn empty(folder: &Path, least: u64) -> Result<()> {
     visit(folder, &mut |path| {
-        let size = path.symlink_metadata().map_err(file("look at", path))?.len();
+        let size = path.symlink_metadata().map_err(BedError::file("look at", path))?.len();
         if size < least {
             return Ok(());
         }
-        OpenOptions::new().write(true).truncate(true).open(path).map(drop).map_err(file("empty", path))
+        OpenOptions::new().write(true).truncate(true).open(path).map(drop).map_err(BedError::file("empty", path))
     })
 }
 
 fn remove(folder: &Path) -> Result<()> {
-    fs::remove_dir_all(folder).map_err(file("remove", folder))
+    fs::remove_dir_all(folder).map_err(BedError::file("remove", folder))
 }
 
 #[cfg(test)]

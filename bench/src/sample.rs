@@ -10,7 +10,6 @@ use bed::{BedError, JobRow, Result};
 use crate::cell::Cell;
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings};
-use crate::tree::file;
 
 const HEAD: &str = "cell,daemon,replica,turn,began,outcome,connection_ms,first_file_ms,job_ms,queued_ms,fd_cpu_s,fd_user_s,fd_system_s,sd_cpu_s,\
      dir_cpu_s,peak_rss_bytes,files,bytes,read_bytes,load,resident_before,resident_after,psi_cpu_some_us,\
@@ -194,19 +193,19 @@ impl Sample {
 /// # Errors
 /// The file has another head: its rows would be read wrongly.
 pub fn append(path: &Path, sample: &Sample) -> Result<()> {
-    let old = if path.exists() { Some(fs::read_to_string(path).map_err(file("read", path))?) } else { None };
+    let old = if path.exists() { Some(fs::read_to_string(path).map_err(BedError::file("read", path))?) } else { None };
     let head = match old.as_ref().and_then(|text| text.lines().next()) {
         Some(HEAD) => String::new(),
         Some(_) => return Err(BedError::Usage(format!("{}: the rows there have other columns", path.display()))),
         None => format!("{HEAD}\n"),
     };
-    let mut out = File::options().append(true).create(true).open(path).map_err(file("open", path))?;
-    out.write_all(format!("{head}{}", sample.line()).as_bytes()).map_err(file("write", path))
+    let mut out = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
+    out.write_all(format!("{head}{}", sample.line()).as_bytes()).map_err(BedError::file("write", path))
 }
 
 /// All samples of a raw file, by the head that it has.
 pub fn read(path: &Path) -> Result<Vec<Sample>> {
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
     let mut lines = text.lines().filter(|line| !line.is_empty());
     let head = lines.next().unwrap_or_default();
     let parse = |line: &str| {

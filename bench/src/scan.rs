@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bed::Result;
+use bed::{BedError, Result};
 use clap::Args;
 use nix::dir::{Dir, Type};
 use nix::fcntl::{AtFlags, OFlag, openat};
@@ -19,7 +19,7 @@ use nix::sys::stat::{Mode, fstatat};
 use nix::unistd::read;
 
 use crate::statistics::median;
-use crate::tree::{drop_caches, file};
+use crate::tree::drop_caches;
 
 /// What is to be scanned.
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ fn scan(tree: &Path, threads: usize, reads: bool) -> Result<Duration> {
                 let mut result = Ok(());
                 while let Some(directory) = queue.take() {
                     let scanned = scan_directory(&directory, &queue, reads.then_some(&mut buffer));
-                    result = result.and(scanned.map_err(file("scan", &directory)));
+                    result = result.and(scanned.map_err(BedError::file("scan", &directory)));
                     queue.done();
                 }
                 result
@@ -120,7 +120,7 @@ fn scan(tree: &Path, threads: usize, reads: bool) -> Result<Duration> {
         .collect();
     let ended: Vec<_> = scanning.into_iter().map(thread::JoinHandle::join).collect();
     for result in ended {
-        result.unwrap_or_else(|_| Err(file("scan", tree)(io::ErrorKind::Other.into())))?;
+        result.unwrap_or_else(|_| Err(BedError::file("scan", tree)(io::ErrorKind::Other.into())))?;
     }
     Ok(begun.elapsed())
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::fs::{self, File};
-use std::io::{self, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 
@@ -136,9 +136,9 @@ impl Tree {
             return Ok(Standing { path, is_new: false, touched });
         }
         if path.exists() {
-            fs::remove_dir_all(&path).map_err(file("remove", &path))?;
+            fs::remove_dir_all(&path).map_err(BedError::file("remove", &path))?;
         }
-        fs::create_dir_all(&path).map_err(file("create", &path))?;
+        fs::create_dir_all(&path).map_err(BedError::file("create", &path))?;
         let mut builder = Builder::new(&path, self);
         builder.fill(self)?;
         let touched: Vec<PathBuf> = builder.files.iter().step_by(TOUCHED).cloned().collect();
@@ -148,7 +148,7 @@ impl Tree {
             text.push('\n');
         }
         builder.fix_times()?;
-        fs::write(&mark, text).map_err(file("write", &mark))?;
+        fs::write(&mark, text).map_err(BedError::file("write", &mark))?;
         Ok(Standing { path, is_new: true, touched })
     }
 }
@@ -159,7 +159,7 @@ impl Standing {
         let (omit, now) = (TimeSpec::UTIME_OMIT, TimeSpec::UTIME_NOW);
         for path in &self.touched {
             utimensat(AT_FDCWD, path, &omit, &now, UtimensatFlags::NoFollowSymlink)
-                .map_err(|errno| file("touch", path)(errno.into()))?;
+                .map_err(|errno| BedError::file("touch", path)(errno.into()))?;
         }
         Ok(())
     }
@@ -175,8 +175,8 @@ impl Standing {
 pub fn warm(path: &Path) -> Result<()> {
     let mut buffer = vec![0; 256 << 10];
     visit(path, &mut |path| {
-        let mut opened = File::open(path).map_err(file("open", path))?;
-        while opened.read(&mut buffer).map_err(file("read", path))? > 0 {}
+        let mut opened = File::open(path).map_err(BedError::file("open", path))?;
+        while opened.read(&mut buffer).map_err(BedError::file("read", path))? > 0 {}
         Ok(())
     })
 }
@@ -184,7 +184,7 @@ pub fn warm(path: &Path) -> Result<()> {
 /// Empties the page cache and forgets inodes, of the whole host.
 pub fn drop_caches() -> Result<()> {
     let path = Path::new("/proc/sys/vm/drop_caches");
-    fs::write(path, "3").map_err(file("write", path))
+    fs::write(path, "3").map_err(BedError::file("write", path))
 }
 
 /// Looks at every entry and shows each regular file.
@@ -192,18 +192,12 @@ pub fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Resul
     for entry in WalkDir::new(path) {
         // The status is asked for although the type would do, so that inodes are in memory.
         let found = entry.and_then(|entry| entry.metadata().map(|meta| (entry, meta)));
-        let (entry, meta) = found.map_err(|error| file("walk", path)(error.into()))?;
+        let (entry, meta) = found.map_err(|error| BedError::file("walk", path)(error.into()))?;
         if meta.is_file() {
             regular(entry.path())?;
         }
     }
     Ok(())
-}
-
-/// An I/O error with its file.
-pub fn file(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BedError {
-    let path = path.to_owned();
-    move |source| BedError::File { action, path, source }
 }
 
 /// Makes a file of so many MiB of noise that repeats nowhere.
@@ -212,9 +206,9 @@ pub fn noise_file(path: &Path, megabytes: usize) -> Result<()> {
 }
 
 fn write_noise(path: &Path, megabytes: usize, noise: &mut Noise) -> Result<()> {
-    let mut out = File::create(path).map_err(file("create", path))?;
+    let mut out = File::create(path).map_err(BedError::file("create", path))?;
     for _ in 0..megabytes {
-        out.write_all(&noise.bytes(1 << 20)).map_err(file("write", path))?;
+        out.write_all(&noise.bytes(1 << 20)).map_err(BedError::file("write", path))?;
     }
     Ok(())
 }
@@ -251,8 +245,8 @@ impl Builder {
             Kind::Objects => self.objects(scale),
             Kind::Hole => {
                 let path = self.base.join("hole");
-                let hole = File::create(&path).map_err(file("create", &path))?;
-                hole.set_len((scale as u64) << 30).map_err(file("lengthen", &path))?;
+                let hole = File::create(&path).map_err(BedError::file("create", &path))?;
+                hole.set_len((scale as u64) << 30).map_err(BedError::file("lengthen", &path))?;
                 self.entries.push(path);
                 Ok(())
             }
@@ -268,13 +262,13 @@ impl Builder {
     /// A file of so many pages, one in eight of which is data.
     fn holes(&mut self, count: usize) -> Result<()> {
         let path = self.base.join("holes");
-        let out = File::create(&path).map_err(file("create", &path))?;
+        let out = File::create(&path).map_err(BedError::file("create", &path))?;
         for (number, at) in (0..count).zip((0_u64..).step_by(8 * PAGE)) {
             let start = number * 64 % (POOL - PAGE);
             let page = self.random.get(start..start + PAGE).unwrap_or_default();
-            out.write_all_at(page, at).map_err(file("write", &path))?;
+            out.write_all_at(page, at).map_err(BedError::file("write", &path))?;
         }
-        out.set_len((count * 8 * PAGE) as u64).map_err(file("lengthen", &path))?;
+        out.set_len((count * 8 * PAGE) as u64).map_err(BedError::file("lengthen", &path))?;
         self.entries.push(path);
         Ok(())
     }
@@ -283,7 +277,7 @@ impl Builder {
     fn found(&mut self) -> Result<()> {
         self.entries.clear();
         for entry in WalkDir::new(&self.base).sort_by_file_name() {
-            let entry = entry.map_err(|error| file("walk", &self.base)(error.into()))?;
+            let entry = entry.map_err(|error| BedError::file("walk", &self.base)(error.into()))?;
             // The list of those that are touched is text.
             let is_plain = entry.path().to_str().is_some_and(|name| !name.contains('\n'));
             if entry.file_type().is_file() && is_plain {
@@ -370,13 +364,13 @@ impl Builder {
         self.directory("links")?;
         for number in 0..100 * scale {
             let path = self.base.join(format!("links/symbolic-{number:05}"));
-            symlink(format!("../middle/{number:04}"), &path).map_err(file("link", &path))?;
+            symlink(format!("../middle/{number:04}"), &path).map_err(BedError::file("link", &path))?;
             self.entries.push(path);
         }
         for number in 0..20 * scale {
             let path = self.base.join(format!("links/hard-{number:05}"));
             let first = self.base.join(format!("middle/{number:04}"));
-            fs::hard_link(first, &path).map_err(file("link", &path))?;
+            fs::hard_link(first, &path).map_err(BedError::file("link", &path))?;
         }
         Ok(())
     }
@@ -386,7 +380,7 @@ impl Builder {
         let mut missing: Vec<&Path> = path.ancestors().take_while(|path| !path.exists()).collect();
         missing.reverse();
         self.entries.extend(missing.into_iter().map(Path::to_owned));
-        fs::create_dir_all(&path).map_err(file("create", &path))?;
+        fs::create_dir_all(&path).map_err(BedError::file("create", &path))?;
         Ok(path)
     }
 
@@ -397,7 +391,7 @@ impl Builder {
         let pool = if words { &self.words } else { &self.random };
         let content = pool.get(start..start + size).unwrap_or_default();
         let path = self.base.join(name);
-        fs::write(&path, content).map_err(file("write", &path))?;
+        fs::write(&path, content).map_err(BedError::file("write", &path))?;
         self.files.push(path.clone());
         self.entries.push(path);
         Ok(())
@@ -406,12 +400,12 @@ impl Builder {
     /// A file of words or of noise that is larger than the pool: nothing in it stands there twice.
     fn large_file(&mut self, name: &str, size: usize, words: bool) -> Result<()> {
         let path = self.base.join(name);
-        let mut out = File::create(&path).map_err(file("create", &path))?;
+        let mut out = File::create(&path).map_err(BedError::file("create", &path))?;
         let mut left = size;
         while left > 0 {
             let some = left.min(POOL);
             let content = if words { self.noise.text(some) } else { self.noise.bytes(some) };
-            out.write_all(&content).map_err(file("write", &path))?;
+            out.write_all(&content).map_err(BedError::file("write", &path))?;
             left -= some;
         }
         self.files.push(path.clone());

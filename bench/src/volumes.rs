@@ -2,9 +2,7 @@
 
 use std::fs;
 
-use bed::{Bed, JobResult, Result};
-
-use crate::tree::file;
+use bed::{Bed, BedError, JobResult, Result};
 
 /// Removes the volumes of a job of this client, which makes room for the next job.
 pub(crate) fn remove_volumes(bed: &Bed, job: &JobResult, name: &str) -> Result<()> {
@@ -12,7 +10,7 @@ pub(crate) fn remove_volumes(bed: &Bed, job: &JobResult, name: &str) -> Result<(
     for volume in bed.catalog().volumes(job.row.id)? {
         bed.console(&[&format!("delete volume={volume} yes")])?;
         let path = folder.join(volume);
-        fs::remove_file(&path).map_err(file("remove", &path))?;
+        fs::remove_file(&path).map_err(BedError::file("remove", &path))?;
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ fn choose_trees(choice: Choice, options: &BedOptions) -> Result<Vec<PathBuf>> {
     let types = source.join("every-type");
     build_every_type(&types, &TreeOptions::default())?;
     let real = if let Some(tree) = choice.tree {
-        tree.canonicalize().map_err(|source| BedError::File { action: "find", path: tree, source })?
+        tree.canonicalize().map_err(BedError::file("find", &tree))?
     } else if choice.short {
         let many = source.join("many");
         build_many_files(&many, 7, 2000, 30_000)?;
@@ -208,7 +208,7 @@ impl Demo {
             differences.extend(compare_trees(tree, &restored, TreeRules::restored())?);
         }
         self.judge("the restored trees and the originals", differences);
-        fs::remove_dir_all(&to).map_err(|source| BedError::File { action: "remove", path: to, source })?;
+        fs::remove_dir_all(&to).map_err(BedError::file("remove", &to))?;
         Ok((from, onto, measured))
     }
 

@@ -2,9 +2,9 @@
 //! files, in turns, without patterns and with wild-cards, regular expressions, or both, of which
 //! none matches. What is measured is the daemon's CPU time, beside that of the clock.
 
+use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Result, usage};
 
@@ -62,21 +62,16 @@ pub(crate) fn run(patterns: usize, rounds: usize) -> Result<bool> {
     Ok(same)
 }
 
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> BedError {
-    let path = path.to_owned();
-    move |source| BedError::File { action: "make", path, source }
-}
-
 /// Homes with projects in them.
 fn make_files(source: &Path) -> Result<()> {
     for directory in 0..FILES / IN_ONE_DIRECTORY {
         let (user, project) = (directory % 37, directory / 37);
         let folder = source.join(format!("home/user{user}/projects/project-{project}/src"));
-        fs::create_dir_all(&folder).map_err(failed(&folder))?;
+        fs::create_dir_all(&folder).map_err(BedError::file("make", &folder))?;
         for file in 0..IN_ONE_DIRECTORY {
             let kind = ["c", "o", "txt", "html", "jpeg", "log"].get(file % 6).unwrap_or(&"dat");
             let path = folder.join(format!("file_{directory}_{file}.{kind}"));
-            fs::File::create(&path).map_err(failed(&path))?;
+            fs::File::create(&path).map_err(BedError::file("make", &path))?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use nix::unistd::{User, sync};
 use serde::Deserialize;
 
 use crate::programs::is_on_path;
-use crate::tree::{file, noise_file};
+use crate::tree::noise_file;
 
 /// Transactions per second.
 const RATE: u32 = 150;
@@ -119,7 +119,7 @@ impl Running {
                 for thread in threads {
                     let ended =
                         thread.join().map_err(|_| BedError::Usage("a committing thread panicked".to_owned()))?;
-                    transactions.extend(ended.map_err(file("write", Path::new("transactions")))?);
+                    transactions.extend(ended.map_err(BedError::file("write", Path::new("transactions")))?);
                 }
                 Ok(transactions)
             }
@@ -127,11 +127,11 @@ impl Running {
                 process.signal(Signal::SIGINT)?;
                 process.wait_exit(PATIENCE)?;
                 let mut transactions = Vec::new();
-                for entry in fs::read_dir(&folder).map_err(file("read", &folder))?.flatten() {
+                for entry in fs::read_dir(&folder).map_err(BedError::file("read", &folder))?.flatten() {
                     if entry.file_name().to_string_lossy().starts_with(LOG) {
-                        let text = fs::read_to_string(entry.path()).map_err(file("read", &folder))?;
+                        let text = fs::read_to_string(entry.path()).map_err(BedError::file("read", &folder))?;
                         transactions.extend(text.lines().filter_map(logged));
-                        fs::remove_file(entry.path()).map_err(file("remove", &folder))?;
+                        fs::remove_file(entry.path()).map_err(BedError::file("remove", &folder))?;
                     }
                 }
                 if transactions.is_empty() {
@@ -344,7 +344,7 @@ impl Server {
         let programs = Self::programs().ok_or_else(|| BedError::Usage(NO_SERVER.to_owned()))?;
         let user = User::from_name("postgres").ok().flatten();
         let user = user.ok_or_else(|| BedError::Usage("there is no user postgres".to_owned()))?;
-        chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).map_err(file("change", folder))?;
+        chown(folder, Some(user.uid.as_raw()), Some(user.gid.as_raw())).map_err(BedError::file("change", folder))?;
         let mut server = Self { folder: folder.to_owned(), programs, process: None };
         let data = folder.join("cluster").display().to_string();
         server.run("initdb", &["-D", &data])?;
@@ -379,7 +379,7 @@ impl Server {
         let more = ["-n", "-h", &place, "-R", &rate, "-c", "8", "-T", "36000", "-l", &prefix, "postgres"];
         let output = self.folder.join("pgbench.log");
         if output.exists() {
-            fs::remove_file(&output).map_err(file("remove", &output))?;
+            fs::remove_file(&output).map_err(BedError::file("remove", &output))?;
         }
         let process = Process::start("pgbench", &argv(self.words("pgbench", &more)), &output)?;
         Ok(Running::Program { process, folder: self.folder.clone(), logged: pgbench_line })

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{PATIENCE, Process, Result, argv, wait_for};
+use bed::{BedError, PATIENCE, Process, Result, argv, wait_for};
 use nix::mount::{MntFlags, umount2};
 
 use crate::cell::Mounted;
 use crate::programs::is_on_path;
-use crate::tree::file;
 
 fn options(mounted: Mounted) -> &'static [&'static str] {
     match mounted {
@@ -34,7 +33,7 @@ pub(crate) struct Mount {
 impl Mount {
     /// Mounts a bucket of the server on this port, read-only and with nothing in memory of it.
     pub(crate) fn new(mounted: Mounted, port: u16, bucket: &str, place: &Path, folder: &Path) -> Result<Self> {
-        fs::create_dir_all(place).map_err(file("create", place))?;
+        fs::create_dir_all(place).map_err(BedError::file("create", place))?;
         // With this variable, which some hosts set, `rclone` does not start.
         let mut words = argv(["env", "--unset=AWS_CA_BUNDLE", "rclone", "mount", &format!(":s3:{bucket}")]);
         words.push(place.into());
@@ -50,7 +49,7 @@ impl Mount {
         wait_for("a bucket to be mounted", PATIENCE, || {
             mount.process.must_run()?;
             let path = Path::new("/proc/self/mounts");
-            let mounts = fs::read_to_string(path).map_err(file("read", path))?;
+            let mounts = fs::read_to_string(path).map_err(BedError::file("read", path))?;
             Ok(if mounts.contains(&wanted) { Ok(()) } else { Err(mounts) })
         })?;
         Ok(mount)

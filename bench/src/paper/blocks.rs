@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bed::{Result, say};
+use bed::{BedError, Result, say};
 
 use crate::cell::Cell;
 use crate::connection::Watch;
@@ -20,7 +20,7 @@ use crate::problems::{Problem, What, noted};
 use crate::restored::Restored;
 use crate::sample::{self, Sample, Side};
 use crate::stage::Stage;
-use crate::tree::{Kind, file};
+use crate::tree::Kind;
 
 /// What measures, and where things go.
 pub struct Blocks<'a> {
@@ -55,7 +55,7 @@ impl Blocks<'_> {
         });
         let replicas = if self.smoke { 1 } else { phase.replicas };
         let folder = self.data.join(&phase.name).join(&self.host.name);
-        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
         self.host.write(&folder)?;
         let raw = folder.join("raw.csv");
         let mut problems = Vec::new();

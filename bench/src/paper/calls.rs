@@ -26,7 +26,6 @@ use crate::restored::Restored;
 use crate::sample::Side;
 use crate::stage::Stage;
 use crate::statistics::{float, median, quotient};
-use crate::tree::file;
 
 const HEAD: &str = "cell,daemon,replica,entries,calls,switches,faults";
 /// What is counted, by its name for `perf`.
@@ -50,7 +49,7 @@ impl Counter {
         let open = |fifo: &Path| -> Result<File> {
             let made = mkfifo(fifo, Mode::S_IRUSR | Mode::S_IWUSR);
             made.map_err(|source| BedError::System { what: "mkfifo", source })?;
-            File::options().read(true).write(true).open(fifo).map_err(file("open", fifo))
+            File::options().read(true).write(true).open(fifo).map_err(BedError::file("open", fifo))
         };
         let (mut tells, hears) = (open(&control)?, open(&answer)?);
         let pid = pid.to_string();
@@ -59,7 +58,7 @@ impl Counter {
         words.push(format!("--control=fifo:{},{}", control.display(), answer.display()).into());
         let perf = Process::start("perf", &words, &path("output"))?;
         let counter = Self { perf, report };
-        tells.write_all(b"enable\n").map_err(file("write", &control))?;
+        tells.write_all(b"enable\n").map_err(BedError::file("write", &control))?;
         let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
         let mut ready = [PollFd::new(hears.as_fd(), PollFlags::POLLIN)];
         match poll(&mut ready, timeout) {
@@ -75,7 +74,7 @@ impl Counter {
     fn end(mut self) -> Result<[u64; 3]> {
         self.perf.signal(Signal::SIGINT)?;
         self.perf.wait_exit(PATIENCE)?;
-        let text = fs::read_to_string(&self.report).map_err(file("read", &self.report))?;
+        let text = fs::read_to_string(&self.report).map_err(BedError::file("read", &self.report))?;
         counts(&text).ok_or_else(|| BedError::Program { program: "perf".to_owned(), problem: text })
     }
 }
@@ -141,8 +140,8 @@ pub fn measure(
 
 fn append(raw: &Path, text: &str) -> Result<()> {
     let head = if raw.exists() { String::new() } else { format!("{HEAD}\n") };
-    let mut out = File::options().append(true).create(true).open(raw).map_err(file("open", raw))?;
-    out.write_all(format!("{head}{text}").as_bytes()).map_err(file("write", raw))
+    let mut out = File::options().append(true).create(true).open(raw).map_err(BedError::file("open", raw))?;
+    out.write_all(format!("{head}{text}").as_bytes()).map_err(BedError::file("write", raw))
 }
 
 /// The rows, each as its columns.

@@ -26,7 +26,6 @@ use crate::paper::rivals::run;
 use crate::paper::tail::{self, Wanted};
 use crate::programs::own;
 use crate::restored::Restored;
-use crate::tree::file;
 
 /// The phase of other programs, and the folder that describes them.
 const RIVALS: &str = "rivals";
@@ -167,7 +166,7 @@ fn run_gates(paper: &Path, chosen: &[String]) -> Result<bool> {
     let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(paper)?);
     let raw = |phase: &str| -> Result<PathBuf> {
         let folder = paper.join("data").join(phase).join(&host.name);
-        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
         host.write(&folder)?;
         Ok(folder.join("raw.csv"))
     };
@@ -222,7 +221,7 @@ fn phases(plan: &Plan) -> Result<String> {
 }
 
 fn measure<'a>(blocks: &Blocks<'_>, phases: impl Iterator<Item = &'a Phase>, apart: bool) -> Result<bool> {
-    fs::create_dir_all(&blocks.trees).map_err(file("create", &blocks.trees))?;
+    fs::create_dir_all(&blocks.trees).map_err(BedError::file("create", &blocks.trees))?;
     let mut restored = Restored::new(blocks.trees.with_file_name("restored"))?;
     let mut problems = Vec::new();
     for phase in phases {
@@ -253,7 +252,7 @@ fn tail(blocks: &Blocks<'_>, tail: &Tail, home: &Path) -> Result<()> {
         return Ok(());
     }
     let folder = blocks.data.join(name).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
     blocks.host.write(&folder)?;
     let (trees, home, seed) = (blocks.trees.clone(), home.to_owned(), blocks.plan.seed);
     let wanted = Wanted { tail, replicas, scale, seed, trees, home };
@@ -269,7 +268,7 @@ fn calls(blocks: &Blocks<'_>) -> Result<()> {
         return Ok(());
     }
     let folder = blocks.data.join(CALLS).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
     blocks.host.write(&folder)?;
     let mut restored = Restored::new(trees.with_file_name("restored"))?;
     let mut wanted = plan.calls.clone();
@@ -286,11 +285,11 @@ fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     let (replicas, mebibytes) = if blocks.smoke { (1, smoke_mebibytes) } else { (replicas, mebibytes) };
     say(&format!("Phase {RIVALS}: other programs"));
     let folder = blocks.data.join(RIVALS).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
     blocks.host.write(&folder)?;
     let adapters = Adapter::all(&paper.join(RIVALS))?;
     let versions = folder.join("versions.txt");
-    fs::write(&versions, run::versions(&adapters)?).map_err(file("write", &versions))?;
+    fs::write(&versions, run::versions(&adapters)?).map_err(BedError::file("write", &versions))?;
     let wanted = run::Wanted { replicas, mebibytes, seed: blocks.plan.seed };
     let problems = run::measure(wanted, &adapters, &folder.join("raw.csv"), blocks.interrupted)?;
     for problem in &problems {
@@ -316,6 +315,6 @@ fn process(blocks: &Blocks<'_>, phase: &Phase) -> Result<Option<String>> {
     if let Some(folder) = &folder {
         command.env("TMPDIR", folder.path());
     }
-    let status = command.status().map_err(file("run", &program))?;
+    let status = command.status().map_err(BedError::file("run", &program))?;
     Ok((!status.success()).then(|| format!("phase {}: {status}", phase.name)))
 }

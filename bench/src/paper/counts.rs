@@ -10,7 +10,6 @@ use bed::{BedError, Result, argv, run as run_program};
 use crate::paper::analysis::{Numbers, UNKNOWN};
 use crate::paper::folders::Sitting;
 use crate::paper::plan::Count;
-use crate::tree::file;
 
 const HEAD: &str = "count,number";
 
@@ -28,11 +27,11 @@ pub fn run(counts: &[Count], repository: &Path, raw: &Path) -> Result<()> {
         })?;
         let _ = writeln!(text, "{name},{number}");
     }
-    fs::write(raw, &text).map_err(file("write", raw))
+    fs::write(raw, &text).map_err(BedError::file("write", raw))
 }
 
 fn rows(path: &Path) -> Result<Vec<(String, String)>> {
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
     let row = |line: &str| {
         let row = line.split_once(',').map(|(name, number)| (name.to_owned(), number.to_owned()));
         row.ok_or_else(|| BedError::Usage(format!("{}: {line:?} is no count", path.display())))

@@ -7,7 +7,6 @@ use bed::{BedError, Result, say};
 
 use crate::paper::analysis::UNKNOWN;
 use crate::paper::plan::{Excerpt, Plan};
-use crate::tree::file;
 
 /// Its template below the paper's folder, and its file below the generated ones.
 pub fn file_name(excerpt: &Excerpt) -> String {
@@ -20,7 +19,7 @@ pub fn put_all(plan: &Plan, generated: &Path, top: &Path, check: bool) -> Result
     let mut good = true;
     for excerpt in &plan.excerpt {
         let (from, page) = (generated.join(file_name(excerpt)), top.join(&excerpt.page));
-        let read = |path: &Path| fs::read_to_string(path).map_err(file("read", path));
+        let read = |path: &Path| fs::read_to_string(path).map_err(BedError::file("read", path));
         let (text, old) = (read(&from)?, read(&page)?);
         let new = put(&old, &excerpt.name, &text)
             .ok_or_else(|| BedError::Usage(format!("{} has no marks for {:?}", excerpt.page, excerpt.name)))?;
@@ -30,7 +29,7 @@ pub fn put_all(plan: &Plan, generated: &Path, top: &Path, check: bool) -> Result
             say(&format!("{}: {} is not what was measured", excerpt.page, excerpt.name));
             good = false;
         } else if new != old {
-            fs::write(&page, new).map_err(file("write", &page))?;
+            fs::write(&page, new).map_err(BedError::file("write", &page))?;
         }
     }
     Ok(good)

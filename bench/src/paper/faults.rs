@@ -8,7 +8,6 @@ use std::path::Path;
 use bed::{BedError, Fd, Result};
 
 use crate::paper::analysis::Numbers;
-use crate::tree::file;
 
 const HEAD: &str = "daemon,class,harm,shown_by,what";
 const DAEMONS: [Fd; 2] = [Fd::Stock, Fd::Ours];
@@ -37,7 +36,7 @@ fn columns(line: &str) -> Option<[&str; 5]> {
 
 /// All rows of a file.
 fn read(path: &Path) -> Result<Vec<Fault>> {
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
     let problem = |line: usize| BedError::Usage(format!("{}:{line}: no fault", path.display()));
     if text.lines().next() != Some(HEAD) {
         return Err(problem(1));

@@ -7,8 +7,6 @@ use std::path::{Path, PathBuf};
 
 use bed::{BedError, Result};
 
-use crate::tree::file;
-
 /// The rows that the text is about.
 #[derive(Debug, Clone)]
 pub struct Sitting {
@@ -49,7 +47,7 @@ impl Sitting {
 /// # Errors
 /// A row has not as many columns as the head.
 pub fn columns(path: &Path, head: &str) -> Result<Vec<Vec<String>>> {
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
     let whole = head.split(',').count();
     let rows: Vec<Vec<String>> =
         text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect();
@@ -64,7 +62,7 @@ pub fn names(folder: &Path) -> Result<Vec<String>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(folder).map_err(file("read", folder))?.flatten();
+    let entries = fs::read_dir(folder).map_err(BedError::file("read", folder))?.flatten();
     let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     Ok(names)

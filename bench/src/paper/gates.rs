@@ -11,7 +11,6 @@ use bed::{BedError, Result, say};
 use crate::paper::analysis::{Numbers, UNKNOWN};
 use crate::paper::folders::{Sitting, columns};
 use crate::paper::plan::Gate;
-use crate::tree::file;
 
 const HEAD: &str = "gate,result,seconds";
 const PASSED: &str = "passed";
@@ -35,11 +34,11 @@ pub fn run(gates: &[Gate], chosen: &[String], repository: &Path, raw: &Path) -> 
         let begun = Instant::now();
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).current_dir(repository).stdin(Stdio::null());
-        let status = shell.status().map_err(file("run", Path::new("sh")))?;
+        let status = shell.status().map_err(BedError::file("run", Path::new("sh")))?;
         let result = if status.success() { PASSED } else { "failed" };
         let _ = writeln!(text, "{name},{result},{:.0}", begun.elapsed().as_secs_f64());
     }
-    fs::write(raw, &text).map_err(file("write", raw))?;
+    fs::write(raw, &text).map_err(BedError::file("write", raw))?;
     Ok(rows(raw)?.iter().all(|row| row.get(1).is_some_and(|result| result == PASSED)))
 }
 

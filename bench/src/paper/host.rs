@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 
 use crate::origin::{hex, newest, sha256_of};
 use crate::paper::folders::names;
-use crate::tree::file;
 
 /// What the kernel is told about memory that it takes back.
 const MEMORY_SETTINGS: [&str; 14] = [
@@ -130,7 +129,7 @@ impl Host {
             }
         }
         let text = serde_json::to_string_pretty(&self.described).unwrap_or_default();
-        fs::write(&path, format!("{text}\n")).map_err(file("write", &path))
+        fs::write(&path, format!("{text}\n")).map_err(BedError::file("write", &path))
     }
 }
 
@@ -160,7 +159,7 @@ fn mark_of(path: &str) -> String {
 
 /// The profile that a program was built with, by its folder, and the compiler, as the program says.
 fn built(program: &Path) -> Result<Value> {
-    let bytes = fs::read(program).map_err(file("read", program))?;
+    let bytes = fs::read(program).map_err(BedError::file("read", program))?;
     let compiler = bytes.windows(RUSTC.len()).position(|some| some == RUSTC).and_then(|at| bytes.get(at..));
     let compiler = compiler.and_then(|rest| rest.split(|byte| *byte == 0).next()).unwrap_or_default();
     let folder = program.parent().and_then(Path::file_name).unwrap_or_default();

@@ -3,20 +3,19 @@
 
 use std::path::Path;
 
-use bed::Result;
+use bed::{BedError, Result};
 
 use crate::cell::Cell;
 use crate::paper::plan::Plan;
 use crate::sample::{self, Sample, Side};
 use crate::statistics::{Draws, float, seed_of};
 use crate::surroundings::Surroundings;
-use crate::tree::file;
 
 /// Writes rows of every phase below a folder.
 pub fn make_up(plan: &Plan, data: &Path) -> Result<()> {
     for phase in &plan.phase {
         let folder = data.join(&phase.name).join("made-up");
-        std::fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+        std::fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
         for cell in phase.cells()? {
             let mut draws = Draws::new(seed_of(plan.seed, &format!("{}/{cell}", phase.name)));
             for replica in 1..=phase.replicas {

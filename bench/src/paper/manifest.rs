@@ -11,8 +11,6 @@ use bed::{BedError, Result};
 use openssl::sha::Sha256;
 use walkdir::WalkDir;
 
-use crate::tree::file;
-
 /// Of larger files the size is enough.
 const READ: u64 = 1 << 30;
 
@@ -21,11 +19,11 @@ pub fn keep(tree: &Path, manifest: &Path) -> Result<()> {
     let found = describe(tree)?;
     if !manifest.exists() {
         if let Some(folder) = manifest.parent() {
-            fs::create_dir_all(folder).map_err(file("create", folder))?;
+            fs::create_dir_all(folder).map_err(BedError::file("create", folder))?;
         }
-        return fs::write(manifest, found).map_err(file("write", manifest));
+        return fs::write(manifest, found).map_err(BedError::file("write", manifest));
     }
-    let known = fs::read_to_string(manifest).map_err(file("read", manifest))?;
+    let known = fs::read_to_string(manifest).map_err(BedError::file("read", manifest))?;
     if known == found {
         return Ok(());
     }
@@ -37,13 +35,13 @@ fn describe(tree: &Path) -> Result<String> {
     let (mut entries, mut files, mut bytes, mut all) = (0_u64, 0_u64, 0_u64, Sha256::new());
     for entry in WalkDir::new(tree).min_depth(1).sort_by_file_name() {
         let found = entry.and_then(|entry| entry.metadata().map(|meta| (entry, meta)));
-        let (entry, meta) = found.map_err(|error| file("walk", tree)(error.into()))?;
+        let (entry, meta) = found.map_err(|error| BedError::file("walk", tree)(error.into()))?;
         let path = entry.path();
         entries += 1;
         all.update(path.strip_prefix(tree).unwrap_or(path).as_os_str().as_bytes());
         all.update(format!("\0{:o}\0", meta.mode()).as_bytes());
         if meta.is_symlink() {
-            all.update(fs::read_link(path).map_err(file("read", path))?.as_os_str().as_bytes());
+            all.update(fs::read_link(path).map_err(BedError::file("read", path))?.as_os_str().as_bytes());
         } else if meta.is_file() {
             files += 1;
             bytes += meta.len();
@@ -64,10 +62,10 @@ fn describe(tree: &Path) -> Result<String> {
 }
 
 fn content(path: &Path, all: &mut Sha256) -> Result<()> {
-    let mut opened = File::open(path).map_err(file("open", path))?;
+    let mut opened = File::open(path).map_err(BedError::file("open", path))?;
     let mut buffer = vec![0; 256 << 10];
     loop {
-        let count = opened.read(&mut buffer).map_err(file("read", path))?;
+        let count = opened.read(&mut buffer).map_err(BedError::file("read", path))?;
         if count == 0 {
             return Ok(());
         }

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::beside::Work;
 use crate::cell::{Cell, Variant};
-use crate::tree::file;
 
 /// The whole plan.
 #[derive(Debug, Clone, Deserialize)]
@@ -278,7 +277,7 @@ impl Plan {
     /// Reads the plan of a folder; every cell must be known.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join("plan.toml");
-        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
         let plan: Self =
             toml::from_str(&text).map_err(|error| BedError::Usage(format!("{}: {error}", path.display())))?;
         for phase in &plan.phase {

@@ -25,7 +25,6 @@ use crate::paper::rivals::published;
 use crate::paper::tables::{beside, rivals as of_rivals, tables};
 use crate::paper::tail;
 use crate::paper::text::{bare_numbers, filled};
-use crate::tree::file;
 
 /// The texts with references, beside the excerpts.
 const TEXTS: [&str; 2] = ["paper.md", "claims.md"];
@@ -73,13 +72,13 @@ pub fn render(paper: &Path, data_folder: &Path, wanted: Option<&str>, into: &Pat
     let shown: Vec<_> = main.figures.into_iter().filter(|(name, _)| is_shown(name)).collect();
     files.extend(shown);
     if into.exists() {
-        fs::remove_dir_all(into).map_err(file("remove", into))?;
+        fs::remove_dir_all(into).map_err(BedError::file("remove", into))?;
     }
     for (name, content) in files {
         let path = into.join(name);
         let folder = path.parent().unwrap_or(into);
-        fs::create_dir_all(folder).map_err(file("create", folder))?;
-        fs::write(&path, content).map_err(file("write", &path))?;
+        fs::create_dir_all(folder).map_err(BedError::file("create", folder))?;
+        fs::write(&path, content).map_err(BedError::file("write", &path))?;
     }
     Ok(())
 }
@@ -140,7 +139,7 @@ fn texts(
     let mut files = Vec::new();
     for name in TEXTS.map(str::to_owned).into_iter().chain(plan.excerpt.iter().map(excerpts::file_name)) {
         let path = paper.join(&name);
-        let template = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let template = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
         let bare = bare_numbers(&template, &plan.text.constants);
         if !bare.is_empty() {
             return Err(BedError::Usage(format!(

@@ -18,7 +18,7 @@ use crate::paper::plan::Tail;
 use crate::sample::Side;
 use crate::statistics::{float, median};
 use crate::surroundings::load;
-use crate::tree::{Kind, Tree, file};
+use crate::tree::{Kind, Tree};
 
 const HEAD: &str = "daemon,replica,turn,outcome,job_s,transactions,slow,p50_ms,p90_ms,p99_ms,load";
 
@@ -71,9 +71,9 @@ pub fn measure(wanted: &Wanted<'_>, raw: &Path, watch: &Watch, interrupted: &Ato
 /// The times first: without its rows a replica is measured again.
 fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
     let folder = path.with_file_name(TIMES);
-    fs::create_dir_all(&folder).map_err(file("create", &folder))?;
+    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
     let times = folder.join(format!("{replica}.csv"));
-    fs::write(&times, counted(rows)).map_err(file("write", &times))?;
+    fs::write(&times, counted(rows)).map_err(BedError::file("write", &times))?;
     let mut text = if path.exists() { String::new() } else { format!("{HEAD}\n") };
     for (turn, row) in (1..).zip(rows) {
         let Beside { fd, job, times, slow, quantiles: [p50, p90, p99] } = row;
@@ -83,8 +83,8 @@ fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
             "{name},{replica},{turn},T,{job:.3},{transactions},{slow},{p50:.3},{p90:.3},{p99:.3},{load}"
         );
     }
-    let mut out = File::options().append(true).create(true).open(path).map_err(file("open", path))?;
-    out.write_all(text.as_bytes()).map_err(file("write", path))
+    let mut out = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
+    out.write_all(text.as_bytes()).map_err(BedError::file("write", path))
 }
 
 /// Bounds of times in milliseconds: twenty to a power of ten, to ten seconds.
@@ -118,7 +118,7 @@ fn slower(folder: &Path, name: &str) -> Result<Vec<(f64, f64)>> {
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     let files = fs::read_dir(folder.join(TIMES)).into_iter().flatten().flatten();
     for path in files.map(|entry| entry.path()) {
-        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
         for line in text.lines().filter(|line| *line != TIMES_HEAD) {
             let problem = || BedError::Usage(format!("{}: not a count: {line}", path.display()));
             let [daemon, bound, count] = line.split(',').collect::<Vec<_>>().try_into().map_err(|_| problem())?;

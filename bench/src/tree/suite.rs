@@ -139,8 +139,7 @@ impl Suite {
         let from = self.from().map_or_else(OsString::new, PathBuf::into_os_string);
         let mut shell = Command::new("sh");
         shell.args(["-ec", self.command()]).env("TREE", tree).env("FROM", from).stdin(Stdio::null());
-        let path = PathBuf::from(self.program());
-        let done = shell.output().map_err(|source| BedError::File { action: "run", path, source })?;
+        let done = shell.output().map_err(BedError::file("run", Path::new(self.program())))?;
         let said = || String::from_utf8_lossy(&[done.stdout.as_slice(), &done.stderr].concat()).into_owned();
         // One of the stressors may find that it can do nothing here.
         if done.status.success() || self == Self::StressNg { Ok(()) } else { Err(wrong(said())) }

@@ -8,7 +8,6 @@ use bed::{BedError, Result};
 use serde::Deserialize;
 
 use crate::programs::is_on_path;
-use crate::tree::file;
 
 /// A program. Its commands are given to a shell, which has `TREE`, `STORE` and `WORK` as variables:
 /// what is saved, where to, and a folder for caches.
@@ -47,7 +46,7 @@ impl Adapter {
         if !folder.exists() {
             return Ok(Vec::new());
         }
-        let entries = fs::read_dir(folder).map_err(file("read", folder))?.flatten();
+        let entries = fs::read_dir(folder).map_err(BedError::file("read", folder))?.flatten();
         let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
         paths.sort();
@@ -55,7 +54,7 @@ impl Adapter {
     }
 
     fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(file("read", path))?;
+        let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
         let wrong = |error| BedError::Usage(format!("{}: {error}", path.display()));
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(Self { name, ..toml::from_str(&text).map_err(wrong)? })

@@ -7,14 +7,13 @@ use std::path::Path;
 use bed::{BedError, Result};
 
 use crate::paper::rivals::row::{COPIES, SAID, STEPS};
-use crate::tree::file;
 
 const HEAD: &str = "program,step,seconds";
 
 /// The table: a program a line, in the order of the file.
 pub fn table(paper: &Path) -> Result<String> {
     let path = paper.join("rivals/published.csv");
-    let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+    let text = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
     let problem = |line: usize| BedError::Usage(format!("{}:{line}: no published time", path.display()));
     if text.lines().next() != Some(HEAD) {
         return Err(problem(1));

@@ -14,7 +14,6 @@ use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::set::{Set, size};
 use crate::processes::children;
 use crate::programs::own;
-use crate::tree::file;
 
 /// Ticks of a second, in which the kernel tells what a process and its children have used.
 const TICKS: f64 = 100.0;
@@ -68,7 +67,7 @@ impl<'a> Rival<'a> {
         }
         let mut shell = Command::new("sh");
         shell.args(["-ec", &adapter.prepare]).envs(rival.variables(set, 0, rival.port()));
-        let done = shell.output().map_err(file("run", Path::new(&adapter.name)))?;
+        let done = shell.output().map_err(BedError::file("run", Path::new(&adapter.name)))?;
         if done.status.success() {
             return Ok(rival);
         }
@@ -109,7 +108,7 @@ impl<'a> Rival<'a> {
         if cost.outcome == 'T' && !set.is_below(&out)? {
             cost.outcome = 'D';
         }
-        fs::remove_dir_all(&out).map_err(file("remove", &out))?;
+        fs::remove_dir_all(&out).map_err(BedError::file("remove", &out))?;
         Ok(Some(cost))
     }
 
@@ -121,9 +120,9 @@ impl<'a> Rival<'a> {
         command.envs(self.variables(set, number, self.port()));
         command.args(["paper", "cost"]).arg(&report).args(["--", "sh", "-ec", shell]);
         let before = self.served()?;
-        let done = command.output().map_err(file("run", &program))?;
+        let done = command.output().map_err(BedError::file("run", &program))?;
         let served = self.served()? - before;
-        let text = fs::read_to_string(&report).map_err(file("read", &report))?;
+        let text = fs::read_to_string(&report).map_err(BedError::file("read", &report))?;
         if !done.status.success() {
             say(&format!("{}: {}", self.adapter.name, String::from_utf8_lossy(&done.stderr)));
         }
@@ -143,7 +142,7 @@ impl<'a> Rival<'a> {
             Ok(if children(pid)?.is_empty() { Ok(()) } else { Err("it has children".to_owned()) })
         })?;
         let path = PathBuf::from(format!("/proc/{pid}/stat"));
-        let text = fs::read_to_string(&path).map_err(file("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(BedError::file("read", &path))?;
         let after_name = text.rsplit_once(") ").map_or("", |(_, rest)| rest);
         // In user mode and in the kernel, and the same of children that have ended.
         let ticks = after_name.split(' ').skip(11).take(4).filter_map(|word| word.parse::<f64>().ok());
@@ -155,12 +154,12 @@ impl<'a> Rival<'a> {
 pub fn cost(report: &PathBuf, words: &[String]) -> Result<bool> {
     let (program, arguments) = words.split_first().ok_or_else(|| BedError::Usage("no command".to_owned()))?;
     let begun = Instant::now();
-    let status = Command::new(program).args(arguments).status().map_err(file("run", Path::new(program)))?;
+    let status = Command::new(program).args(arguments).status().map_err(BedError::file("run", Path::new(program)))?;
     let wall = begun.elapsed().as_secs_f64();
     let usage =
         getrusage(UsageWho::RUSAGE_CHILDREN).map_err(|source| BedError::System { what: "getrusage", source })?;
     let micros = (usage.user_time() + usage.system_time()).num_microseconds();
     let cpu = Duration::from_micros(u64::try_from(micros).unwrap_or_default()).as_secs_f64();
-    fs::write(report, format!("{wall} {cpu} {}", usage.max_rss() * 1024)).map_err(file("write", report))?;
+    fs::write(report, format!("{wall} {cpu} {}", usage.max_rss() * 1024)).map_err(BedError::file("write", report))?;
     Ok(status.success())
 }

@@ -6,8 +6,6 @@ use std::path::Path;
 
 use bed::{BedError, Result};
 
-use crate::tree::file;
-
 const HEAD: &str = "system,step,replica,turn,began,outcome,wall_s,cpu_s,peak_rss_bytes,stored_bytes,load";
 
 /// The steps, in their order.
@@ -80,8 +78,8 @@ impl Row {
 pub fn append(path: &Path, rows: &[Row]) -> Result<()> {
     let mut text = if path.exists() { String::new() } else { format!("{HEAD}\n") };
     text.extend(rows.iter().map(Row::line));
-    let mut out = File::options().append(true).create(true).open(path).map_err(file("open", path))?;
-    out.write_all(text.as_bytes()).map_err(file("write", path))
+    let mut out = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
+    out.write_all(text.as_bytes()).map_err(BedError::file("write", path))
 }
 
 /// All rows of a raw file; none if it is not there.
@@ -89,7 +87,7 @@ pub fn read(path: &Path) -> Result<Vec<Row>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
-    let text = fs::read_to_string(path).map_err(file("read", path))?;
+    let text = fs::read_to_string(path).map_err(BedError::file("read", path))?;
     let parse =
         |line: &str| Row::parse(line).ok_or_else(|| BedError::Usage(format!("{}: not a row: {line}", path.display())));
     text.lines().filter(|line| *line != HEAD && !line.is_empty()).map(parse).collect()

@@ -9,7 +9,9 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bed::{Bed, BedOptions, ClientOptions, Console, Fd, FileSet, Folder, Result, next_second, reset_peak, say};
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Console, Fd, FileSet, Folder, Result, next_second, reset_peak, say,
+};
 use nix::unistd::sync;
 
 use crate::group::used;
@@ -21,7 +23,6 @@ use crate::paper::rivals::set::{Set, size};
 use crate::sample::Sample;
 use crate::statistics::float;
 use crate::surroundings::load;
-use crate::tree::file;
 
 /// What is measured.
 #[derive(Debug, Clone, Copy)]
@@ -140,7 +141,7 @@ impl System<'_> {
                 if cost.outcome == 'T' && !set.is_below(&out)? {
                     cost.outcome = 'D';
                 }
-                fs::remove_dir_all(&out).map_err(file("remove", &out))?;
+                fs::remove_dir_all(&out).map_err(BedError::file("remove", &out))?;
                 Ok(Some(cost))
             }
             Self::Rival(rival) => rival.restore(set, number),
@@ -158,7 +159,7 @@ fn of_daemons(console: &Console, bed: &mut Bed, fd: Fd, command: String) -> Resu
     let took = clocked.took;
     let job = clocked.one()?;
     let catalog = bed.folder().join("work/dir/bacula.db");
-    let meta = fs::metadata(&catalog).map_err(file("look at", &catalog))?;
+    let meta = fs::metadata(&catalog).map_err(BedError::file("look at", &catalog))?;
     let memory: u64 = pids.iter().map(|pid| used(*pid).map(|used| used.parts.peak_memory)).sum::<Result<u64>>()?;
     let cost = Cost {
         outcome: Sample::outcome_of(&job.row),
@@ -175,7 +176,8 @@ pub fn versions(adapters: &[Adapter]) -> Result<String> {
     let mut text = String::new();
     for adapter in adapters.iter().filter(|adapter| adapter.is_here()) {
         let mut command = Command::new("sh");
-        let done = command.args(["-c", &adapter.version]).output().map_err(file("run", Path::new(&adapter.name)))?;
+        let done =
+            command.args(["-c", &adapter.version]).output().map_err(BedError::file("run", Path::new(&adapter.name)))?;
         let said = String::from_utf8_lossy(&done.stdout).lines().collect::<Vec<_>>().join("; ");
         let _ = writeln!(text, "{}: {said}", adapter.name);
     }

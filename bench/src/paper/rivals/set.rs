@@ -5,10 +5,10 @@ use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Noise, Result, Times, TreeRules, compare_trees};
+use bed::{BedError, Noise, Result, Times, TreeRules, compare_trees};
 
 use crate::mounted::{Mounted, good};
-use crate::tree::{file, visit, warm};
+use crate::tree::{visit, warm};
 
 /// The set on the disk.
 #[derive(Debug)]
@@ -22,16 +22,16 @@ impl Set {
     /// Makes it anew for a size: so many MiB of noise, and as many of zeros.
     pub fn make(path: PathBuf, mebibytes: usize) -> Result<Self> {
         if path.exists() {
-            fs::remove_dir_all(&path).map_err(file("remove", &path))?;
+            fs::remove_dir_all(&path).map_err(BedError::file("remove", &path))?;
         }
-        fs::create_dir_all(&path).map_err(file("create", &path))?;
+        fs::create_dir_all(&path).map_err(BedError::file("create", &path))?;
         let set = Self { path, mebibytes };
         set.noise("noise", 1, mebibytes << 10)?;
         let zeros = set.path.join("zeros");
         let content = vec![0; 1 << 20];
-        let mut out = File::create(&zeros).map_err(file("create", &zeros))?;
+        let mut out = File::create(&zeros).map_err(BedError::file("create", &zeros))?;
         for _ in 0..mebibytes {
-            out.write_all(&content).map_err(file("write", &zeros))?;
+            out.write_all(&content).map_err(BedError::file("write", &zeros))?;
         }
         for number in 0..50 {
             set.noise(&format!("middle-{number:02}"), 100 + number, (mebibytes << 10) / 500)?;
@@ -50,7 +50,7 @@ impl Set {
             "more" => self.noise("more", 2001, more() << 10),
             "duplicate" => {
                 let (from, to) = (self.path.join("more"), self.path.join("again"));
-                fs::copy(&from, &to).map(drop).map_err(file("copy", &from))
+                fs::copy(&from, &to).map(drop).map_err(BedError::file("copy", &from))
             }
             _ => Ok(()),
         }
@@ -86,11 +86,11 @@ impl Set {
     fn noise(&self, name: &str, seed: u64, kibibytes: usize) -> Result<()> {
         let path = self.path.join(name);
         let mut noise = Noise::new(seed);
-        let mut out = File::create(&path).map_err(file("create", &path))?;
+        let mut out = File::create(&path).map_err(BedError::file("create", &path))?;
         let mut left = kibibytes << 10;
         while left > 0 {
             let some = left.min(1 << 20);
-            out.write_all(&noise.bytes(some)).map_err(file("write", &path))?;
+            out.write_all(&noise.bytes(some)).map_err(BedError::file("write", &path))?;
             left -= some;
         }
         Ok(())
@@ -101,7 +101,7 @@ impl Set {
 pub fn size(path: &Path) -> Result<u64> {
     let mut sum = 0;
     visit(path, &mut |path| {
-        sum += fs::metadata(path).map_err(file("look at", path))?.len();
+        sum += fs::metadata(path).map_err(BedError::file("look at", path))?.len();
         Ok(())
     })?;
     Ok(sum)
