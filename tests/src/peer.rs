@@ -51,13 +51,19 @@ pub fn hello(director: &str) -> String {
     format!("Hello Director {director} calling 10002 tlspsk=0\n")
 }
 
+/// Logs in as a Director at a File Daemon's port.
+pub fn logged_in(port: u16, director: &str) -> Result<Peer> {
+    let mut peer = Peer::connect("FD", port)?;
+    peer.send(hello(director).as_bytes())?;
+    peer.log_in(&key_of_password(FD_PASSWORD), director)?;
+    peer.expect("2000 OK Hello 15\n")?;
+    Ok(peer)
+}
+
 /// Logs in as the bed's Director at a File Daemon's port and names a job; 0 stands for a console's
 /// command.
 pub fn director_session(port: u16, job: u32) -> Result<Peer> {
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(port, DIRECTOR)?;
     let command =
         format!("JobId={job} Job=script.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n");
     peer.send(command.as_bytes())?;

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use bed::peer::{Frame, Peer, key_of_password, packet};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Result, wait_for};
+use bed::peer::{Frame, Peer, logged_in, packet};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, PATIENCE, Result, wait_for};
 
 use socket2::{Domain, Socket, Type};
 
@@ -164,10 +164,7 @@ fn strangers_whose_host_never_ends_its_answer_keep_no_director_out() -> Result<(
 
 /// What the daemon sends a Director at the end of its connection.
 fn last_words(port: u16) -> Result<Vec<String>> {
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(format!("Hello Director {DIRECTOR} calling 10002 tlspsk=0\n").as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(port, DIRECTOR)?;
     peer.send(b"no such command\n")?;
     Ok(peer.rest()?.iter().map(Frame::text).collect())
 }

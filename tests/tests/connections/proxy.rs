@@ -5,7 +5,7 @@
 use std::net::TcpListener;
 use std::thread;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, hello, key_of_password};
+use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, hello, key_of_password, logged_in};
 use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, RecordRules, ReservedPort, Result, compare_records};
 
 use super::CLIENTS;
@@ -52,14 +52,6 @@ fn line(frame: &Frame) -> String {
     }
 }
 
-fn log_in(port: u16, director: &str) -> Result<Peer> {
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(director).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), director)?;
-    peer.expect("2000 OK Hello 15\n")?;
-    Ok(peer)
-}
-
 /// The same with both daemons at once: the stock daemon's side and that of the daemon under test.
 fn both<T: Send>(ports: [u16; 2], talk: impl Fn(u16) -> Result<T> + Sync) -> Result<[T; 2]> {
     let talk = &talk;
@@ -71,7 +63,7 @@ fn both<T: Send>(ports: [u16; 2], talk: impl Fn(u16) -> Result<T> + Sync) -> Res
 
 /// What a console receives through a File Daemon from the real Director.
 fn console(port: u16, director: &str) -> Result<Vec<String>> {
-    let mut peer = log_in(port, director)?;
+    let mut peer = logged_in(port, director)?;
     peer.send(b"proxy\n")?;
     let mut heard = hear(&mut peer)?;
     for command in [".api 1", ".clients", "version", "list nosuch"] {
@@ -85,7 +77,7 @@ fn console(port: u16, director: &str) -> Result<Vec<String>> {
 
 /// What it receives where no Director can be reached, and what the daemon does next.
 fn in_vain(port: u16, director: &str) -> Result<Vec<String>> {
-    let mut peer = log_in(port, director)?;
+    let mut peer = logged_in(port, director)?;
     peer.send(b"proxy\n")?;
     let mut heard = hear(&mut peer)?;
     peer.send(b"caps\n")?;
@@ -319,7 +311,7 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
     let mut bed = Bed::start(options)?;
     let ports = ports(&mut bed)?;
     let play = |number: usize, side: usize| -> Result<Heard> {
-        let mut console = log_in(ports[side], &format!("console-{number}"))?;
+        let mut console = logged_in(ports[side], &format!("console-{number}"))?;
         console.send(b"proxy\n")?;
         let (stream, _) = listeners[side * scripts.len() + number].accept().unwrap();
         (scripts[number].1)(&mut console, &mut Peer::over("FD as a console", stream)?)
@@ -340,7 +332,7 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
 
 /// Wants its own client to be backed up, over the connection that it has.
 fn wants_a_job(port: u16, client: &str) -> Result<Vec<String>> {
-    let mut peer = log_in(port, ITSELF)?;
+    let mut peer = logged_in(port, ITSELF)?;
     peer.send(b"proxy\n")?;
     let mut heard = hear(&mut peer)?;
     peer.send(format!("run job=backup-{client} fdcalled=yes yes").as_bytes())?;

@@ -24,8 +24,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Result, descriptors};
+use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, logged_in};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, descriptors};
 use records::{CONTENT, Damage, MTIME, Victim, victims};
 use walkdir::WalkDir;
 
@@ -129,10 +129,7 @@ fn restore(fd: u16, job: usize, to: &Path, session: Vec<u8>, ends: bool) -> Resu
 
 /// Logs in as a Director, and names a job.
 fn director(fd: u16, name: &str, job: usize) -> Result<Peer> {
-    let mut peer = Peer::connect("FD", fd)?;
-    peer.send(format!("Hello Director {name} calling 10002 tlspsk=0\n").as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), name)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(fd, name)?;
     peer.send(
         format!("JobId={job} Job=damage.2026-01-01_00.00.00_{job:02} SDid=1 SDtime=1 Authorization={SD_KEY}\n")
             .as_bytes(),

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, hello, key_of_password};
-use bed::{BedError, DIRECTOR, FD_PASSWORD, Fd, Noise, Result};
+use bed::peer::{EOD, Frame, TERMINATE, logged_in};
+use bed::{BedError, DIRECTOR, Fd, Noise, Result};
 
 use super::{assert_unharmed, bed_in_clear, footprint_when_idle};
 
@@ -81,10 +81,7 @@ impl Dice {
 /// One session. What the daemon says is read until it closes, however long that is.
 fn session(port: u16, seed: u64) -> Result<usize> {
     let mut dice = Dice(Noise::new(seed));
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(port, DIRECTOR)?;
     if dice.below(4) > 0 {
         peer.send(dice.line(2))?;
     }

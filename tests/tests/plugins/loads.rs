@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bed::peer::{Peer, hello, key_of_password};
+use bed::peer::logged_in;
 use bed::{
-    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, StockRecord, build_plugin,
+    Bed, BedOptions, ClientOptions, DIRECTOR, Fd, PATIENCE, Plugins, Result, StockRecord, build_plugin,
     in_order_of_names, mount_memory, wait_for,
 };
 
@@ -54,10 +54,7 @@ fn told(bed: &mut Bed, name: &str) -> Result<Vec<String>> {
     let client = bed.client(name)?;
     client.daemon().start()?;
     let port = client.port();
-    let mut peer = Peer::connect(name, port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(port, DIRECTOR)?;
     peer.send(b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n")?;
     let job = peer.expect("2000 OK Job 15.0.3 ")?;
     peer.finish()?;

@@ -4,10 +4,8 @@
 use std::fs;
 use std::path::Path;
 
-use bed::peer::{Frame, Peer, hello, key_of_password};
-use bed::{
-    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, Plugins, Result, StockRecord, wait_for,
-};
+use bed::peer::{Frame, logged_in};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, PATIENCE, Plugins, Result, StockRecord, wait_for};
 
 use crate::stage::{NAME, plugins_in};
 use crate::told;
@@ -182,10 +180,7 @@ fn session(bed: &mut Bed, name: &str, talk: &Talk, job: u32) -> Result<Vec<Strin
     if let Some(switch) = &switch {
         fs::write(switch, "").unwrap();
     }
-    let mut peer = Peer::connect(talk.name, bed.client(name)?.port())?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(bed.client(name)?.port(), DIRECTOR)?;
     peer.send(format!("JobId={job} Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n").as_bytes())?;
     let mut heard = vec![peer.receive()?];
     for (frame, until) in &talk.said {

@@ -3,8 +3,8 @@
 
 use std::fs;
 
-use bed::peer::{Frame, Peer, hello, key_of_password};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Plugins, Result, StockRecord};
+use bed::peer::{Frame, logged_in};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, FileSet, Plugins, Result, StockRecord};
 
 use crate::normal;
 
@@ -38,10 +38,7 @@ fn options<'c>(label: &str, clients: impl IntoIterator<Item = (&'c str, Fd)>) ->
 }
 
 fn session(port: u16, client: &str) -> Result<Vec<String>> {
-    let mut peer = Peer::connect("FD", port)?;
-    peer.send(hello(DIRECTOR).as_bytes())?;
-    peer.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
-    peer.expect("2000 OK Hello 15\n")?;
+    let mut peer = logged_in(port, DIRECTOR)?;
     peer.send(b"JobId=7 Job=b.2026-11-21_02.19.56_04 SDid=1 SDtime=2 Authorization=dummy\n")?;
     let job = peer.expect("2000 OK Job 15.0.3 ")?;
     // Behind the platform.

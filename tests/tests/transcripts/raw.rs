@@ -1,7 +1,7 @@
 //! What a tool may send a File Daemon and no current Director does: bad syntax, old forms, wrong
 //! order, and the Directors that may do little.
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, key_of_password};
+use bed::peer::{EOD, Frame, TERMINATE, logged_in};
 use bed::{DIRECTOR, FD_PASSWORD, Result};
 
 use crate::normal;
@@ -49,10 +49,7 @@ pub(crate) fn more_directors() -> Vec<String> {
 impl Talk {
     /// Everything that the File Daemon says in it, as lines.
     pub(crate) fn with(&self, client: &str, port: u16) -> Result<Vec<String>> {
-        let mut peer = Peer::connect(client, port)?;
-        peer.send(format!("Hello Director {} calling 10002 tlspsk=0\n", self.director).as_bytes())?;
-        peer.log_in(&key_of_password(FD_PASSWORD), self.director)?;
-        peer.expect("2000 OK Hello 15\n")?;
+        let mut peer = logged_in(port, self.director)?;
         let mut heard = Vec::new();
         for say in &self.says {
             match say {
