@@ -223,10 +223,7 @@ fn an_estimate_ends_with_its_director() -> Result<()> {
             Ok(if status.contains("No Jobs running.") { Err(status) } else { Ok(()) })
         })?;
         drop(peer);
-        wait_for("the estimate to be over", PATIENCE, || {
-            let status = bed.console(&["status client=test-fd"])?;
-            Ok(if status.contains("No Jobs running.") { Ok(()) } else { Err(status) })
-        })?;
+        bed.wait_for_status("test", "No Jobs running.")?;
         wait_for("its threads to be gone", PATIENCE, || {
             let left = threads();
             Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })

@@ -48,7 +48,6 @@ fn back_up_and_restore(bed: &Bed) -> Result<()> {
     Ok(())
 }
 
-/// A client that can't be called has called the Director, and waits.
 /// Gives a client an `/etc` of its own, `etc-NAME` in the bed's folder, with these hosts. A fresh
 /// host has none. Only root can.
 fn with_own_etc(client: &mut ClientOptions, folder: &Path, hosts: &str) -> Result<()> {
@@ -60,11 +59,9 @@ fn with_own_etc(client: &mut ClientOptions, folder: &Path, hosts: &str) -> Resul
     Ok(())
 }
 
+/// A client that can't be called has called the Director, and waits.
 fn wait_until_registered(bed: &Bed, client: &str) -> Result<()> {
-    wait_for(&format!("{client} to be at the Director's disposal"), PATIENCE, || {
-        let status = bed.console(&[&format!("status client={client}-fd")])?;
-        Ok(if status.contains("Daemon started ") { Ok(()) } else { Err(status) })
-    })
+    bed.wait_for_status(client, "Daemon started ").map(drop)
 }
 
 #[test]
