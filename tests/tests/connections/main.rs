@@ -10,6 +10,7 @@ mod proxy;
 
 use std::path::Path;
 
+use bed::peer::EOD;
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules,
     argv, below, compare_records, compare_trees, read_once, run, wait_for,
@@ -173,7 +174,6 @@ fn packets_between_polls_are_as_many_as_in_the_stock_daemon() -> Result<()> {
 
 /// How many packets of file data go before each `POLL` of a stream.
 fn packets_before_polls(mut sent: &[u8]) -> Vec<usize> {
-    const EOD: i32 = -1;
     const POLL: i32 = -5;
     let (mut polls, mut packets) = (Vec::new(), 0);
     // Whether a record's head comes next, and whether its packets are a file's data.

@@ -24,17 +24,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
 
-use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, logged_in};
+use bed::peer::{EOD, Frame, HEARTBEAT, Peer, SD_KEY, TERMINATE, answer, logged_in};
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, descriptors};
 use records::{CONTENT, Damage, MTIME, Victim, victims};
 use walkdir::WalkDir;
 
-/// The key between scripted job and scripted Storage Daemon.
-const SD_KEY: &str = "FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
-
 /// The next packet that is neither a job message nor a heartbeat; messages are kept.
 fn hear(peer: &mut Peer, messages: &mut Vec<(u32, String)>) -> Result<Frame> {
-    const HEARTBEAT: i32 = -6;
     loop {
         match peer.receive()? {
             Frame::Signal(HEARTBEAT) => {}
