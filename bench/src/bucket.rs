@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Console, Distance, Fd, FileSet, Gateway, JobResult, Plugins, Result,
-    next_second,
+    children, next_second,
 };
 use nix::unistd::sync;
 use openssl::hash::{MessageDigest, hash};
@@ -20,7 +20,7 @@ use crate::cell::{Cell, Level, Mounted};
 use crate::connection::Watch;
 use crate::group::Replica;
 use crate::problems::Problem;
-use crate::processes::{Before, children, used_by_others};
+use crate::processes::{Before, used_by_others};
 use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings};

@@ -6,12 +6,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Plugins, Result, build_plugin, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Plugins, Result, build_plugin, children, say};
 use nix::unistd::sync;
 
 use crate::connection::Watch;
 use crate::group::used;
-use crate::processes::children;
 use crate::statistics::{median, quotient};
 use crate::surroundings::load;
 use crate::volumes::remove_volumes;

@@ -1,26 +1,11 @@
 //! A File Daemon and the processes that work for it.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
 use std::time::Duration;
 
-use bed::{Bed, BedError, Result, reset_peak};
+use bed::{Bed, Result, reset_peak};
 
 use crate::group::used;
-
-/// The children of a process.
-pub(crate) fn children(parent: u32) -> Result<Vec<u32>> {
-    let line = format!("PPid:\t{parent}\n");
-    let proc = Path::new("/proc");
-    let entries = fs::read_dir(proc).map_err(BedError::file("read", proc))?.flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str().and_then(|name| name.parse().ok()));
-    let is_child = |pid: &u32| {
-        // One that has ended meanwhile is none.
-        fs::read_to_string(proc.join(pid.to_string()).join("status")).unwrap_or_default().contains(&line)
-    };
-    Ok(numbers.filter(is_child).collect())
-}
 
 /// CPU seconds that a bed's Storage Daemon and its Director have used.
 pub(crate) fn used_by_others(bed: &mut Bed) -> Result<[f64; 2]> {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Noise, Plugins, Result,
-    next_second, say,
+    children, next_second, say,
 };
 use clap::{Args, value_parser};
 use nix::unistd::sync;
@@ -22,7 +22,7 @@ use crate::bucket::mount::Mount;
 use crate::bucket::{NO_MANNERS, md5, plugin_set};
 use crate::cell::Mounted;
 use crate::connection::Watch;
-use crate::processes::{Before, Cost, children};
+use crate::processes::{Before, Cost};
 use crate::statistics::{float, median, quotient};
 use crate::surroundings::load;
 use crate::volumes::remove_volumes;

@@ -127,6 +127,16 @@ pub fn has_session(pid: u32) -> Result<bool> {
     Ok(thread_names(pid)?.iter().any(|name| name.starts_with("session ") || name.starts_with("caller ")))
 }
 
+/// The children of a process, those that have ended and are not waited for included.
+pub fn children(parent: u32) -> Result<Vec<u32>> {
+    let line = format!("PPid:\t{parent}\n");
+    let proc = Path::new("/proc");
+    let entries = fs::read_dir(proc).map_err(BedError::file("read", proc))?.flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // One that is gone meanwhile is none.
+    Ok(numbers.filter(|pid| read(*pid, "status").is_ok_and(|status| status.contains(&line))).collect())
+}
+
 /// The names of a process's threads, of which the kernel keeps 15 bytes.
 pub fn thread_names(pid: u32) -> Result<Vec<String>> {
     let path = place(pid, "task");

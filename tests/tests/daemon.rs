@@ -16,7 +16,7 @@ use nix::unistd::geteuid;
 use bed::peer::{Frame, Peer, TERMINATE, director_session, key_of_password};
 use bed::{
     Adopted, Bed, BedError, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Finished, PATIENCE, Plugins, Process,
-    Result, Root, argv, build_plugin, fd_argv, is_listening, our_program, run, wait_for,
+    Result, Root, argv, build_plugin, children, fd_argv, is_listening, our_program, run, wait_for,
 };
 
 /// The exit status after SIGTERM is the signal's number (reference 06 §5.5).
@@ -180,16 +180,12 @@ fn must_only_read(pid: u32) {
 }
 
 /// The one plugin host of a daemon.
-fn plugin_host(daemon: u32) -> u32 {
-    let parent = format!("PPid:\t{daemon}\n");
-    let is_host = |path: &PathBuf| {
-        let status = fs::read_to_string(path.join("status")).unwrap_or_default();
-        status.contains(&parent) && !status.contains("State:\tZ")
-    };
-    let mut hosts = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path()).filter(is_host);
-    let host = hosts.next().unwrap().file_name().unwrap().to_string_lossy().parse().unwrap();
-    assert_eq!(hosts.next(), None);
-    host
+fn plugin_host(daemon: u32) -> Result<u32> {
+    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status"));
+    let mut hosts = children(daemon)?;
+    hosts.retain(|pid| status(*pid).is_ok_and(|status| !status.contains("State:\tZ")));
+    assert_eq!(hosts.len(), 1, "{hosts:?}");
+    Ok(hosts.remove(0))
 }
 
 #[test]
@@ -213,11 +209,11 @@ fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
     must_only_read(process.pid());
     if Fd::under_test()? == Fd::Ours {
         // The plugin host of the start, and the one that takes its place.
-        let first = plugin_host(process.pid());
+        let first = plugin_host(process.pid())?;
         must_only_read(first);
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
         let mut peer = director_session(port, 7)?;
-        let second = plugin_host(process.pid());
+        let second = plugin_host(process.pid())?;
         assert_ne!(first, second);
         must_only_read(second);
         peer.finish()?;

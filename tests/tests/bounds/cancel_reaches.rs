@@ -9,7 +9,7 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session};
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, fifo_writer, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, thread_names, wait_for};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -37,16 +37,9 @@ fn cancel(port: u16, job: u32) -> Result<()> {
     Ok(())
 }
 
-/// The children of a process, the dead ones that are not reaped included.
-fn children(pid: u32) -> Vec<String> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
-    lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-}
-
 fn wait_for_children(pid: u32, wanted: bool) -> Result<()> {
     wait_for("the daemon's programs", PATIENCE, || {
-        let found = children(pid);
+        let found = children(pid)?;
         Ok(if found.is_empty() == wanted { Err(format!("{found:?}")) } else { Ok(()) })
     })
 }
@@ -203,11 +196,6 @@ fn an_estimate_ends_with_its_director() -> Result<()> {
     }
     let mut bed = bed_in_clear("estimate-alone")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
-    let threads = || -> Vec<String> {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-        let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
-        names.filter(|name| ["estimate", "scout"].contains(&name.trim_end())).collect()
-    };
     // Far more than can be looked at while this test waits.
     let names = b"F /usr\n".repeat(100_000);
     let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n"];
@@ -225,7 +213,8 @@ fn an_estimate_ends_with_its_director() -> Result<()> {
         drop(peer);
         bed.wait_for_status("test", "No Jobs running.")?;
         wait_for("its threads to be gone", PATIENCE, || {
-            let left = threads();
+            let mut left = thread_names(pid)?;
+            left.retain(|name| ["estimate", "scout"].contains(&name.as_str()));
             Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
         })?;
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session};
-use bed::{Bed, BedOptions, Fd, PATIENCE, Result, reset_peak, usage, wait_for};
+use bed::{Bed, BedOptions, Fd, PATIENCE, Result, children, reset_peak, usage, wait_for};
 
 const JOB: u32 = 7;
 const NAME: &str = "script.2026-01-01_00.00.00_07";
@@ -135,13 +135,8 @@ fn a_cancel_ends_an_endless_match() -> Result<()> {
     let (mut peer, said) = session(port, &source, &[r"(((a*)*)*)*\1\2%"])?;
     assert_eq!(said, "2000 OK include\n");
     peer.send(b"estimate listing=0 limit=0\n")?;
-    let guests = || -> Vec<String> {
-        let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-        let lists = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("children")).ok());
-        lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
-    };
     wait_for("the match to take its time", PATIENCE, || {
-        let numbers = guests().into_iter().filter_map(|guest| guest.parse().ok()).chain([pid]);
+        let numbers = children(pid)?.into_iter().chain([pid]);
         let spent = numbers.filter_map(|number| usage(number).ok()).map(|usage| usage.cpu()).max().unwrap_or_default();
         Ok(if spent.as_millis() > 300 { Ok(()) } else { Err(format!("{spent:?}")) })
     })?;
@@ -152,7 +147,7 @@ fn a_cancel_ends_an_endless_match() -> Result<()> {
     peer.expect("2000 OK estimate")?;
     drop(peer);
     wait_for("the guest to be gone", PATIENCE, || {
-        let left = guests();
+        let left = children(pid)?;
         Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
     })
 }

@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use bed::{Bed, Fd, ONLY_OURS, Result, reset_peak, usage};
+use bed::{Bed, Fd, ONLY_OURS, Result, children, reset_peak, usage};
 
 use super::fake::{Fake, Object, say};
-use super::{bed_with, names, plugin_host, restored_into};
+use super::{bed_with, names, restored_into};
 
 /// Answers a request, or leaves it to the honest server.
 type Trick = fn(&TcpStream, &str, &str) -> Option<bool>;
@@ -223,7 +223,7 @@ struct AtRest(u32, u64);
 
 impl AtRest {
     fn of(bed: &mut Bed) -> Result<Self> {
-        let host = plugin_host(bed.client("ours")?.pid()?);
+        let host = children(bed.client("ours")?.pid()?)?[0];
         let memory = usage(host)?.peak_memory;
         reset_peak(host)?;
         Ok(Self(host, memory))

@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Restore,
-    Result, threads, wait_for,
+    Result, children, threads, wait_for,
 };
 
 use fake::{Fake, Fault, NO_SUCH_KEY, Object};
@@ -238,7 +238,8 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     for number in 0..30 {
         assert!(fs::read(to.join(format!("@s3/bucket/good/{number:02}"))).unwrap() == data[number..]);
     }
-    let host = plugin_host(bed.client("ours")?.pid()?);
+    // The plugin host is the only process that it has started.
+    let host = children(bed.client("ours")?.pid()?)?[0];
     let at_rest = threads(host)?;
 
     // A listing that ends early is not taken for the whole: nothing counts as deleted.
@@ -397,14 +398,4 @@ fn a_job_whose_daemon_has_no_s3_names_the_package() -> Result<()> {
     let said = restored(&bed, &full, "files")?.0.log;
     assert!(said.contains(&format!("Plugin={command} not found. It is in the package ferrofd-s3.\n")), "{said}");
     Ok(())
-}
-
-/// The plugin host of a daemon, which has started one.
-fn plugin_host(daemon: u32) -> u32 {
-    let parent = format!("PPid:\t{daemon}\n");
-    let processes = fs::read_dir("/proc").unwrap().flatten();
-    let mut found = processes.filter(|process| {
-        fs::read_to_string(process.path().join("status")).is_ok_and(|status| status.contains(&parent))
-    });
-    found.next().unwrap().file_name().to_str().unwrap().parse().unwrap()
 }

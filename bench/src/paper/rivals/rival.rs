@@ -6,13 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bed::{BedError, Folder, PATIENCE, Process, ReservedPort, Result, argv, is_listening, say, wait_for};
+use bed::{BedError, Folder, PATIENCE, Process, ReservedPort, Result, argv, children, is_listening, say, wait_for};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
 use crate::paper::rivals::adapter::Adapter;
 use crate::paper::rivals::set::{Set, size};
-use crate::processes::children;
 use crate::programs::own;
 
 /// Ticks of a second, in which the kernel tells what a process and its children have used.
