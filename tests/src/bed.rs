@@ -379,6 +379,13 @@ impl Bed {
         Err(BedError::Console { command: commands.join("; "), problem, answer })
     }
 
+    /// Runs these jobs, all at once; their numbers in the same order.
+    pub fn run_all(&self, commands: &[String]) -> Result<Vec<u32>> {
+        let jobs = self.queue_all(commands)?;
+        self.wait_for_reports(&jobs)?;
+        Ok(jobs)
+    }
+
     /// Waits until the reports of all these jobs are in the catalog. A question to it takes the
     /// Director's lock there, so it is asked when the Director's file has them, and now and then:
     /// where jobs end together, the file has lines of one within the report of another.

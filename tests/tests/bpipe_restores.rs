@@ -108,8 +108,7 @@ fn with_a_user_s_writer(bed: &Bed, saved: &[u32]) -> Result<Vec<String>> {
 fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
     let bed = raise()?;
     let save = NAMES.map(|name| format!("run job=backup-{name} fileset=numbers-{name} yes"));
-    let saved = bed.queue_all(&save)?;
-    bed.wait_for_reports(&saved)?;
+    let saved = bed.run_all(&save)?;
     let restore = |side: usize, onto: &str, how: &str| {
         let job = saved.get(side).unwrap();
         format!("restore jobid={job} client={}-fd restoreclient={onto}-fd {how} all done yes", NAMES[side])
@@ -121,8 +120,7 @@ fn bpipe_restores_to_any_place_as_the_stock_daemon_does() -> Result<()> {
         &format!("where={} replace=ifnewer", to.display()),
         "where=/tmp/a%wb%% replace=never",
     ] {
-        let jobs = bed.queue_all(&[0, 1].map(|side| restore(side, NAMES[side], how)))?;
-        bed.wait_for_reports(&jobs)?;
+        let jobs = bed.run_all(&[0, 1].map(|side| restore(side, NAMES[side], how)))?;
         let told = |side: usize| -> Result<Vec<String>> {
             Ok(told(&bed, &bed.result(*jobs.get(side).unwrap())?, NAMES[side]))
         };

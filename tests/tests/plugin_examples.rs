@@ -58,8 +58,7 @@ fn the_examples_in_c_and_rust_do_the_same_in_both_daemons() -> Result<()> {
     let bed = Bed::start(options)?;
     let sides: Vec<_> = NAMES.into_iter().flat_map(|client| ["c", "rust"].map(|set| (client, set))).collect();
     let command = |(client, set): &(&str, &str)| format!("run job=backup-{client} fileset={set} yes");
-    let backups = bed.queue_all(&sides.iter().map(command).collect::<Vec<_>>())?;
-    bed.wait_for_reports(&backups)?;
+    let backups = bed.run_all(&sides.iter().map(command).collect::<Vec<_>>())?;
     // Each daemon restores what the other has saved.
     let mut told: Vec<Vec<String>> = Vec::new();
     let mut commands = Vec::new();
@@ -75,8 +74,7 @@ fn the_examples_in_c_and_rust_do_the_same_in_both_daemons() -> Result<()> {
         let to = bed.folder().join(format!("restored-{client}-{set}"));
         commands.push(Restore { job, from: client, onto, to: &to, replace: "always" }.command());
     }
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&commands)?;
     for (((client, set), lines), job) in sides.iter().zip(&mut told).zip(jobs) {
         let restored = bed.result(job)?.must_be_good()?;
         let onto = NAMES.into_iter().find(|name| name != client).unwrap();

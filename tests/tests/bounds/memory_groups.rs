@@ -63,9 +63,7 @@ fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()>
         options.file_sets =
             vec![FileSet::new("Compressed", &["Signature = SHA256", "Compression = GZIP1"], &[&source])];
         let bed = Bed::start(options)?;
-        let ids = bed.queue_all(&vec!["run job=backup-test level=Full yes".to_owned(); jobs])?;
-        bed.wait_for_reports(&ids)?;
-        for id in ids {
+        for id in bed.run_all(&vec!["run job=backup-test level=Full yes".to_owned(); jobs])? {
             bed.result(id)?.must_be_good()?;
         }
         assert_eq!(group.killed(), 0, "{jobs} jobs in {mebibytes} MiB");

@@ -83,8 +83,7 @@ fn raise() -> Result<(Bed, PathBuf, Vec<String>)> {
 /// Has each of them save it; the records are the same. Returns the jobs.
 fn save(bed: &Bed, names: &[String]) -> Result<Vec<u32>> {
     let commands: Vec<_> = names.iter().map(|name| format!("run job=backup-{name} level=Full yes")).collect();
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&commands)?;
     let mut whole = None;
     for (name, job) in names.iter().zip(&jobs) {
         let result = bed.result(*job)?.must_be_good()?;

@@ -103,8 +103,7 @@ fn run_all<'r>(
     command: impl Fn(&Row, &str) -> String,
 ) -> Result<Vec<(&'r Row, JobResult)>> {
     let rows: Vec<_> = rows.collect();
-    let jobs = bed.queue_all(&rows.iter().map(|row| command(row, &row.client(daemon))).collect::<Vec<_>>())?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&rows.iter().map(|row| command(row, &row.client(daemon))).collect::<Vec<_>>())?;
     rows.into_iter().zip(jobs).map(|(row, job)| Ok((row, bed.result(job)?))).collect()
 }
 
@@ -269,8 +268,7 @@ fn restore_all<'r>(bed: &Bed, saved: &[(&'r Row, JobResult)], from: &str, onto: 
         let restore = bed::Restore { job: job.row.id, from: &from, onto: &onto, to: &to, replace: "always" };
         commands.push(restore.command());
     }
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&commands)?;
     let mut all = Vec::new();
     for ((row, _), job) in rows.into_iter().zip(jobs) {
         let job = bed.result(job)?;

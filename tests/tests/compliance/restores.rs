@@ -54,8 +54,7 @@ pub(crate) fn restore(bed: &Bed, plan: &Plan, rows: &[Row], done: &[Done]) -> Re
         }
     }
     let commands: Vec<_> = wanted.iter().map(|(_, _, command)| command.clone()).collect();
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&commands)?;
     let mut restored = Vec::new();
     for ((mut one, to, _), job) in wanted.into_iter().zip(jobs) {
         let row = &rows[one.row];

@@ -65,16 +65,9 @@ fn stage(form: &Form) -> Result<Bed> {
     Bed::start(options)
 }
 
-/// Runs these commands, queued together.
-fn run(bed: &Bed, commands: &[String]) -> Result<Vec<u32>> {
-    let jobs = bed.queue_all(commands)?;
-    bed.wait_for_reports(&jobs)?;
-    Ok(jobs)
-}
-
 /// So many backups in a row.
 fn in_a_row(bed: &Bed, count: usize) -> Result<Vec<u32>> {
-    run(bed, &vec!["run job=row yes".to_owned(); count])
+    bed.run_all(&vec!["run job=row yes".to_owned(); count])
 }
 
 /// Backups, restores, verify jobs and scripts at a time, and console commands.
@@ -88,7 +81,7 @@ fn at_a_time(bed: &Bed, form: &Form, first: u32) -> Result<Vec<u32>> {
         .zip(form.at_a_time)
         .flat_map(|(command, count)| std::iter::repeat_n(command.to_owned(), count))
         .collect();
-    let jobs = run(bed, &commands)?;
+    let jobs = bed.run_all(&commands)?;
     bed.console(&[&format!("estimate job=backup-{CLIENT} listing"), &format!("status client={CLIENT}-fd")])?;
     Ok(jobs)
 }

@@ -195,8 +195,7 @@ fn jobs_side_by_side_encrypt_for_every_recipient() -> Result<()> {
     fs::write(options.source()?.join("file"), "content\n").unwrap();
     let bed = Bed::start(options)?;
 
-    let jobs = bed.queue_all(&vec!["run job=backup-test yes".to_owned(); JOBS])?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&vec!["run job=backup-test yes".to_owned(); JOBS])?;
     let configured: BTreeSet<&[u8]> = masters.iter().chain([&&own]).map(|keys| keys.id.as_slice()).collect();
     assert_eq!(configured.len(), MASTERS + 1);
     for job in jobs {

@@ -22,7 +22,6 @@ pub(crate) fn about(job: &JobResult, name: &str) -> Vec<String> {
 pub(crate) fn run_all(bed: &Bed, sets: &[String]) -> Result<Vec<JobResult>> {
     let commands: Vec<_> =
         sets.iter().map(|set| format!("run job=backup-{CLIENT} fileset={set} level=Full yes")).collect();
-    let jobs = bed.queue_all(&commands)?;
-    bed.wait_for_reports(&jobs)?;
+    let jobs = bed.run_all(&commands)?;
     jobs.into_iter().map(|job| bed.result(job)).collect()
 }

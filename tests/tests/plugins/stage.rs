@@ -74,8 +74,7 @@ impl Stage {
     pub(crate) fn run_all(&self, name: &str, level: &str) -> Result<Vec<(&Row, JobResult)>> {
         let rows: Vec<_> = self.rows.iter().filter(|row| row.levels.contains(&level)).collect();
         let command = |row: &&Row| format!("run job={name}-{} level={level} yes", row.name);
-        let jobs = self.bed.queue_all(&rows.iter().map(command).collect::<Vec<_>>())?;
-        self.bed.wait_for_reports(&jobs)?;
+        let jobs = self.bed.run_all(&rows.iter().map(command).collect::<Vec<_>>())?;
         rows.into_iter().zip(jobs).map(|(row, job)| Ok((row, self.bed.result(job)?))).collect()
     }
 

@@ -75,9 +75,7 @@ impl Ground {
         let at_a_time = if Fd::under_test()? == Fd::Stock { 1 } else { commands.len().max(1) };
         let mut all = Vec::new();
         for some in commands.chunks(at_a_time) {
-            let jobs = self.bed.queue_all(some)?;
-            self.bed.wait_for_reports(&jobs)?;
-            all.extend(jobs);
+            all.extend(self.bed.run_all(some)?);
         }
         Ok(all)
     }

@@ -143,11 +143,10 @@ fn a_busy_database_is_whole_with_a_snapshot_and_torn_without() -> Result<()> {
     }
     assert!(torn > 0, "{TRIES} backups without a snapshot were whole: the test shows nothing");
 
-    let queued = bed.queue_all(&vec![format!("run job=backup-{CLIENT} fileset=Snapshot yes"); TRIES])?;
-    bed.wait_for_reports(&queued)?;
+    let jobs = bed.run_all(&vec![format!("run job=backup-{CLIENT} fileset=Snapshot yes"); TRIES])?;
     let mut counts = Vec::new();
     let mut last = None;
-    for job in queued {
+    for job in jobs {
         let job = bed.result(job)?.must_be_good()?;
         assert_eq!(job.report()["Snapshot/VSS"], "yes");
         let (problem, count) = judged(&job)?;

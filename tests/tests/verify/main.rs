@@ -60,8 +60,7 @@ fn run_phase(bed: &Bed, rows: &[Row], phase: Phase) -> Result<Vec<Ran>> {
     let mut ran = Vec::new();
     for round in rounds.into_iter().filter(|round| !round.is_empty()) {
         let command = |&(row, level): &(usize, Level)| rows[row].command(level, &client(row));
-        let jobs = bed.queue_all(&round.iter().map(command).collect::<Vec<_>>())?;
-        bed.wait_for_reports(&jobs)?;
+        let jobs = bed.run_all(&round.iter().map(command).collect::<Vec<_>>())?;
         for (&(row, level), job) in round.iter().zip(jobs) {
             let met = trees::met(&rows[row].tops(&bed.folder().join("source").join(rows[row].tree.name())));
             ran.push(Ran { row, phase, level, job, met });

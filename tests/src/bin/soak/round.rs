@@ -111,8 +111,7 @@ impl Course<'_> {
                     |client: &str| format!("run job={}-{}-{client} level={} yes", lane.name, check.job(), check.word());
                 commands.extend(lane.pair.clients().map(command));
             }
-            let jobs = self.stage.bed.queue_all(&commands)?;
-            self.stage.bed.wait_for_reports(&jobs)?;
+            let jobs = self.stage.bed.run_all(&commands)?;
             self.count(Count::Jobs, jobs.len() as u64);
             for ((number, check), pair) in batch.into_iter().zip(jobs.chunks(2)) {
                 if let Ok(pair) = <[u32; 2]>::try_from(pair) {
@@ -172,8 +171,7 @@ impl Course<'_> {
         if commands.is_empty() {
             return Ok(());
         }
-        let jobs = self.stage.bed.queue_all(&commands)?;
-        self.stage.bed.wait_for_reports(&jobs)?;
+        let jobs = self.stage.bed.run_all(&commands)?;
         self.count(Count::Jobs, jobs.len() as u64);
         for (pair, places) in jobs.chunks(2).zip(wanted.chunks(2)) {
             let (Ok(pair), [(lane, stock), (_, ours)]) = (<[u32; 2]>::try_from(pair), places) else { continue };
