@@ -1,4 +1,4 @@
-//! A server for tests, whose answers a test gives.
+//! A server for tests, whose answers a test gives, and a host that keeps what it is told.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -6,8 +6,29 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use fd_messages::MessageType;
+use fd_plugins::{Host, JobFacts, NoFacts};
+
 use crate::client::Client;
 use crate::settings::BucketSettings;
+
+/// A host that keeps messages.
+#[derive(Default, Debug)]
+pub(crate) struct Listener {
+    pub(crate) kinds: Vec<MessageType>,
+    pub(crate) texts: Vec<String>,
+}
+
+impl Host for Listener {
+    fn facts(&self) -> &dyn JobFacts {
+        &NoFacts
+    }
+
+    fn message(&mut self, kind: MessageType, text: &[u8]) {
+        self.kinds.push(kind);
+        self.texts.push(String::from_utf8_lossy(text).into_owned());
+    }
+}
 
 /// A request.
 #[derive(Clone, Debug)]

@@ -2,24 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use fd_plugins::{JobFacts, NoFacts, SavedObject};
+use fd_plugins::SavedObject;
 use fd_records::FileType;
 
 use super::*;
-
-/// A host that keeps messages.
-#[derive(Default, Debug)]
-struct Listener(Vec<MessageType>);
-
-impl Host for Listener {
-    fn facts(&self) -> &dyn JobFacts {
-        &NoFacts
-    }
-
-    fn message(&mut self, kind: MessageType, _text: &[u8]) {
-        self.0.push(kind);
-    }
-}
+use crate::server::Listener;
 
 #[test]
 fn each_command_goes_where_its_own_option_says() {
@@ -37,7 +24,7 @@ fn each_command_goes_where_its_own_option_says() {
     for (command, status) in [(&b"s3:/etc/a.toml"[..], Status::Ok), (b"s3:/etc/b.toml", Status::Error)] {
         assert_eq!(job.event(&mut host, &Event::RestoreCommand(command)), Ok(status), "{}", command.escape_ascii());
     }
-    assert_eq!(host.0, [MessageType::Info, MessageType::Fatal]);
+    assert_eq!(host.kinds, [MessageType::Info, MessageType::Fatal]);
 }
 
 #[test]
@@ -62,7 +49,7 @@ fn objects_of_two_buckets_are_not_mixed_in_one() {
         };
         assert_eq!(job.event(&mut host, &Event::RestoreObject(Some(&object))), Ok(Status::Ok));
     }
-    host.0.clear();
+    host.kinds.clear();
     for (command, name, created) in [
         ("s3:/one", "/@s3/one/index", CreateStatus::Extract),
         ("s3:/two", "/@s3/two/index", CreateStatus::Skip),
@@ -76,7 +63,7 @@ fn objects_of_two_buckets_are_not_mixed_in_one() {
         let file = RestoreFile { name: name.into(), replace: b'a', ..RestoreFile::default() };
         assert_eq!(job.create_file(&mut host, &file), Ok((Status::Ok, created)), "{command} {name}");
     }
-    assert_eq!(host.0, [MessageType::Error; 3]);
+    assert_eq!(host.kinds, [MessageType::Error; 3]);
     for path in [all, apart] {
         std::fs::remove_file(path).unwrap();
     }

@@ -3,25 +3,10 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Mutex;
 
-use fd_plugins::{JobFacts, NoFacts};
 use fd_records::Stat;
 
 use super::*;
-use crate::server::{Asked, settings};
-
-/// A host that keeps messages.
-#[derive(Default, Debug)]
-struct Listener(Vec<String>);
-
-impl Host for Listener {
-    fn facts(&self) -> &dyn JobFacts {
-        &NoFacts
-    }
-
-    fn message(&mut self, _kind: MessageType, text: &[u8]) {
-        self.0.push(String::from_utf8_lossy(text).into_owned());
-    }
-}
+use crate::server::{Asked, Listener, settings};
 
 #[test]
 fn of_two_versions_of_a_key_the_later_one_is_stored_last() {

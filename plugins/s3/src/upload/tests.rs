@@ -2,24 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use fd_plugins::{JobFacts, NoFacts};
-
 use super::*;
-use crate::server::{Answer, Asked, client};
-
-/// A host that keeps messages.
-#[derive(Default, Debug)]
-struct Listener(Vec<String>);
-
-impl Host for Listener {
-    fn facts(&self) -> &dyn JobFacts {
-        &NoFacts
-    }
-
-    fn message(&mut self, _kind: MessageType, text: &[u8]) {
-        self.0.push(String::from_utf8_lossy(text).into_owned());
-    }
-}
+use crate::server::{Answer, Asked, Listener, client};
 
 /// Stores an object. What the plugin says of it, and what it was told later.
 fn store(client: Arc<Client>, data: &[u8]) -> (Result<(), S3Error>, Vec<String>) {
@@ -27,7 +11,7 @@ fn store(client: Arc<Client>, data: &[u8]) -> (Result<(), S3Error>, Vec<String>)
     let mut upload = Upload::new(b"/@s3/b/k".to_vec(), b"k".to_vec(), data.len() as u64);
     let stored = uploads.write(&mut upload, data).and_then(|()| uploads.finish(&mut host, &mut upload));
     uploads.wait_for_all(&mut host);
-    (stored, host.0)
+    (stored, host.texts)
 }
 
 /// The answer to all that is right but the end of an object in two parts.
