@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Restore, Result, reset_peak, say};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, Restore, Result, reset_peak, say};
 use nix::unistd::sync;
 
 use crate::connection::Watch;
@@ -101,7 +101,7 @@ fn file_set(printer: &str, data: &str, signature: &str) -> FileSet {
 fn printer(folder: &Path, mebibytes: u64) -> Result<String> {
     let noise = folder.join("noise");
     let block = BLOCK.min(mebibytes.max(1));
-    noise_file(&noise, usize::try_from(block).unwrap_or(1))?;
+    noise_file(&noise, &mut Noise::new(1), usize::try_from(block << 20).unwrap_or(1 << 20))?;
     let path = folder.join("print");
     let text = format!(
         "#!/bin/sh\nif [ \"$1\" = zeros ]; then exec head -c {mebibytes}M /dev/zero; fi\n\

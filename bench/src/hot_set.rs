@@ -5,7 +5,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Process, Result, argv, run, wait_for};
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Process, Result, argv, run, wait_for,
+};
 use nix::unistd::sync;
 
 use crate::tree::{noise_file, warm};
@@ -42,8 +44,8 @@ pub fn measure() -> Result<Vec<Residency>> {
     let mut options = BedOptions::new("hot-set", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
     let source = options.source()?;
     let (hot, cold) = (source.join("hot"), source.join("cold"));
-    noise_file(&hot, SIZE)?;
-    noise_file(&cold, SIZE)?;
+    noise_file(&hot, &mut Noise::new(1), SIZE << 20)?;
+    noise_file(&cold, &mut Noise::new(1), SIZE << 20)?;
     options.file_sets = vec![FileSet::new("Hot", &["Signature = MD5"], &[&source])];
     let bed = Bed::start(options)?;
     let mut found = Vec::new();

@@ -200,15 +200,15 @@ pub fn visit(path: &Path, regular: &mut dyn FnMut(&Path) -> Result<()>) -> Resul
     Ok(())
 }
 
-/// Makes a file of so many MiB of noise that repeats nowhere.
-pub fn noise_file(path: &Path, megabytes: usize) -> Result<()> {
-    write_noise(path, megabytes, &mut Noise::new(1))
-}
-
-fn write_noise(path: &Path, megabytes: usize, noise: &mut Noise) -> Result<()> {
+/// Makes a file of so many bytes of noise, in which nothing repeats.
+pub fn noise_file(path: &Path, noise: &mut Noise, size: usize) -> Result<()> {
     let mut out = File::create(path).map_err(BedError::file("create", path))?;
-    for _ in 0..megabytes {
-        out.write_all(&noise.bytes(1 << 20)).map_err(BedError::file("write", path))?;
+    let mut left = size;
+    while left > 0 {
+        // Whole numbers of the sequence: the size of a piece changes nothing.
+        let some = left.min(1 << 20);
+        out.write_all(&noise.bytes(some)).map_err(BedError::file("write", path))?;
+        left -= some;
     }
     Ok(())
 }
@@ -250,7 +250,7 @@ impl Builder {
                 self.entries.push(path);
                 Ok(())
             }
-            Kind::Single => self.noise_file("single", scale << 10),
+            Kind::Single => self.large_file("single", scale << 30, false),
             Kind::Holes => self.holes(1000 * scale),
             Kind::Foreign(suite) => {
                 suite.make(&self.base)?;
@@ -338,7 +338,7 @@ impl Builder {
     fn media(&mut self, scale: usize) -> Result<()> {
         for number in 0..8 * scale {
             let megabytes = [8, 16, 24, 28, 36, 40, 48, 56].get(number % 8).copied().unwrap_or(8);
-            self.noise_file(&format!("film-{number:03}"), megabytes)?;
+            self.large_file(&format!("film-{number:03}"), megabytes << 20, false)?;
         }
         Ok(())
     }
@@ -352,7 +352,7 @@ impl Builder {
         }
         self.directory("large")?;
         for number in 0..scale {
-            self.noise_file(&format!("large/{number:03}"), 32)?;
+            self.large_file(&format!("large/{number:03}"), 32 << 20, false)?;
         }
         self.directory("empty")?;
         for number in 0..300 * scale {
@@ -408,14 +408,6 @@ impl Builder {
             out.write_all(&content).map_err(BedError::file("write", &path))?;
             left -= some;
         }
-        self.files.push(path.clone());
-        self.entries.push(path);
-        Ok(())
-    }
-
-    fn noise_file(&mut self, name: &str, megabytes: usize) -> Result<()> {
-        let path = self.base.join(name);
-        write_noise(&path, megabytes, &mut self.noise)?;
         self.files.push(path.clone());
         self.entries.push(path);
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bed::{BedError, PATIENCE, Process, Result, argv, converse, run, wait_for};
+use bed::{BedError, Noise, PATIENCE, Process, Result, argv, converse, run, wait_for};
 use clap::ValueEnum;
 use nix::sys::signal::Signal;
 use nix::unistd::{User, sync};
@@ -153,7 +153,7 @@ const LOG: &str = "log";
 fn data(folder: &Path) -> Result<PathBuf> {
     let data = folder.join("data");
     if !data.exists() {
-        noise_file(&data, DATA)?;
+        noise_file(&data, &mut Noise::new(1), DATA << 20)?;
         sync();
     }
     Ok(data)

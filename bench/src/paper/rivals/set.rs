@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bed::{BedError, Noise, Result, Times, TreeRules, compare_trees};
 
 use crate::mounted::{Mounted, good};
-use crate::tree::{visit, warm};
+use crate::tree::{noise_file, visit, warm};
 
 /// The set on the disk.
 #[derive(Debug)]
@@ -84,16 +84,7 @@ impl Set {
     }
 
     fn noise(&self, name: &str, seed: u64, kibibytes: usize) -> Result<()> {
-        let path = self.path.join(name);
-        let mut noise = Noise::new(seed);
-        let mut out = File::create(&path).map_err(BedError::file("create", &path))?;
-        let mut left = kibibytes << 10;
-        while left > 0 {
-            let some = left.min(1 << 20);
-            out.write_all(&noise.bytes(some)).map_err(BedError::file("write", &path))?;
-            left -= some;
-        }
-        Ok(())
+        noise_file(&self.path.join(name), &mut Noise::new(seed), kibibytes << 10)
     }
 }
 
