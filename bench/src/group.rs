@@ -11,8 +11,8 @@ use std::thread::sleep;
 use std::time::{Duration, SystemTime};
 
 use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Console, Fd, FileRow, FileSet, JobResult, RecordRules, Result, Times,
-    TreeRules, Usage, compare_records, compare_trees, reset_peak, usage,
+    Bed, BedError, BedOptions, ClientOptions, Console, Fd, FileRow, FileSet, JobResult, Keys, RecordRules, Result,
+    Times, TreeRules, Usage, compare_records, compare_trees, reset_peak, usage,
 };
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
@@ -105,7 +105,7 @@ impl<'a> Group<'a> {
             }
         }
         if cell.variant.is_encrypted() {
-            let pair = key_pair(options.folder.path())?;
+            let pair = Keys::make(options.folder.path(), "bench")?.pair;
             for client in &mut options.clients {
                 let lines =
                     ["PKI Signatures = yes", "PKI Encryption = yes", "PKI Cipher = aes256", "PKI Digest = sha256"];
@@ -619,21 +619,6 @@ fn tls_with(suite: &str) -> String {
         "openssl_conf = main\n[main]\nssl_conf = ssl\n[ssl]\nsystem_default = all\n[all]\n\
          MinProtocol = TLSv1.3\nCiphersuites = {suite}\n"
     )
-}
-
-/// An RSA key and its certificate in one file, as `PKI Keypair` needs it.
-fn key_pair(folder: &Path) -> Result<PathBuf> {
-    let [key, certificate, pair] = ["key.pem", "certificate.pem", "pair.pem"].map(|name| folder.join(name));
-    let words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "30", "-subj", "/CN=bench"];
-    let mut argv = bed::argv(words);
-    argv.extend(["-keyout".into(), key.clone().into_os_string(), "-out".into(), certificate.clone().into_os_string()]);
-    let done = bed::run(&argv, b"")?;
-    if !done.status.success() {
-        return Err(BedError::Program { program: "openssl".to_owned(), problem: done.text() });
-    }
-    let read = |path: &Path| fs::read(path).map_err(BedError::file("read", path));
-    fs::write(&pair, [read(&key)?, read(&certificate)?].concat()).map_err(BedError::file("write", &pair))?;
-    Ok(pair)
 }
 
 /// CPU time from the process's own clock: ended threads count, and it is finer than the kernel's

@@ -31,7 +31,7 @@ pub struct Authority {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn broken(error: ErrorStack) -> BedError {
+pub(crate) fn broken(error: ErrorStack) -> BedError {
     BedError::Usage(format!("certificates: {error}"))
 }
 

@@ -19,6 +19,7 @@ mod folder;
 mod gateway;
 mod host;
 mod job;
+mod keys;
 mod lstat;
 mod measure;
 mod memory;
@@ -56,6 +57,7 @@ pub use folder::Folder;
 pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
 pub use job::{COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, JobResult, unescaped};
+pub use keys::Keys;
 pub use lstat::LStat;
 pub use measure::{
     Footprint, Usage, children, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak,

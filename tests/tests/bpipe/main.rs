@@ -8,9 +8,6 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
-#[path = "../pki/keys.rs"]
-#[allow(dead_code, reason = "the other suite uses more of it")]
-mod keys;
 mod rows;
 #[path = "../plugins/told.rs"]
 #[allow(dead_code, reason = "the other suite uses more of it")]
@@ -21,10 +18,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, ONLY_OURS, PATIENCE, Result, StockRecord, line_differences,
-    wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Keys, ONLY_OURS, PATIENCE, Result, StockRecord,
+    line_differences, wait_for,
 };
-use keys::Keys;
 use rows::{ALLOWED, ENCRYPTED, PLAIN, ROWS, Row};
 
 /// The client under test, and the stock daemon beside it where each restores what the other saved;
@@ -50,7 +46,7 @@ fn raise(daemons: &[(Fd, &str)]) -> Result<Bed> {
     let mut options = BedOptions::new("bpipe", [])?;
     options.every_message = true;
     let scripts = allowed_scripts(&options)?;
-    let keys = Keys::make(&options.folder.make("keys")?, "own");
+    let keys = Keys::make(&options.folder.make("keys")?, "own")?;
     for kind in [PLAIN, ALLOWED, ENCRYPTED] {
         for (fd, name) in daemons {
             let mut client = ClientOptions::new(*fd).named(&format!("{name}{kind}"));

@@ -11,9 +11,6 @@
 
 mod hostile_host;
 mod kept;
-#[path = "../pki/keys.rs"]
-#[allow(dead_code, reason = "the other suite uses more of it")]
-mod keys;
 mod orders;
 mod records;
 

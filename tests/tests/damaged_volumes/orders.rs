@@ -6,9 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::peer::{EOD, Frame, Peer};
-use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Plugins, Result, build_plugin};
+use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Keys, Plugins, Result, build_plugin};
 
-use crate::keys::Keys;
 use crate::records::{CONTENT, Record, attributes, record, session_of, whole_file};
 use crate::{Outcome, begin_round, director, hear};
 
@@ -129,7 +128,7 @@ fn has_run(what: &str, outcome: &Outcome, marker: &Path, line: &str) {
 
 /// A client that needs signatures, and whose operator wants any command.
 fn signing_client(options: &BedOptions) -> Result<ClientOptions> {
-    let keys = Keys::make(&options.folder.make("keys")?, "own");
+    let keys = Keys::make(&options.folder.make("keys")?, "own")?;
     let mut signed = client("signed", &["plugins.restore_commands = \"any\""])?;
     signed.file_daemon.push("PKI Signatures = yes".to_owned());
     signed.file_daemon.push(format!("PKI Keypair = \"{}\"", keys.pair.display()));

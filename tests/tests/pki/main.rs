@@ -10,7 +10,6 @@
     reason = "what helps a test fails the test, like the test itself"
 )]
 
-mod keys;
 mod volume;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,10 +18,10 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times, verify_job,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, JobRow, Keys, RecordRules, Restore, Result, Times,
+    TreeOptions, TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
+    verify_job,
 };
-use keys::Keys;
 use volume::{Content, Item};
 
 const CIPHERS: [&str; 3] = ["aes128", "aes192", "aes256"];
@@ -128,7 +127,7 @@ fn what_one_daemon_encrypts_the_other_decrypts() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki", [])?;
     let folder = options.folder.make("keys")?;
-    let (own, master) = (Keys::make(&folder, "own"), Keys::make(&folder, "master"));
+    let [own, master] = ["own", "master"].map(|name| Keys::make(&folder, name).unwrap());
     let combinations = combinations();
     for (name, cipher, digest) in &combinations {
         let (cipher, digest) = (format!("PKI Cipher = {cipher}"), format!("PKI Digest = {digest}"));
@@ -188,8 +187,9 @@ fn jobs_side_by_side_encrypt_for_every_recipient() -> Result<()> {
     }
     let mut options = BedOptions::new("pki-recipients", [])?;
     let folder = options.folder.make("keys")?;
-    let own = Keys::make(&folder, "own");
-    let masters: Vec<Keys> = (0..MASTERS).map(|number| Keys::make(&folder, &format!("master-{number}"))).collect();
+    let own = Keys::make(&folder, "own")?;
+    let masters: Vec<Keys> =
+        (0..MASTERS).map(|number| Keys::make(&folder, &format!("master-{number}"))).collect::<Result<_>>()?;
     let masters: Vec<&Keys> = masters.iter().collect();
     options.clients.push(client(fd, "test", &own, &masters, &["PKI Encryption = yes"]));
     fs::write(options.source()?.join("file"), "content\n").unwrap();
@@ -254,7 +254,7 @@ fn encrypted_data_is_restored_with_the_right_keys_only() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-keys", [])?;
     let folder = options.folder.make("keys")?;
-    let [own, master, stranger] = ["own", "master", "stranger"].map(|name| Keys::make(&folder, name));
+    let [own, master, stranger] = ["own", "master", "stranger"].map(|name| Keys::make(&folder, name).unwrap());
     let encrypting: &[&str] = &["PKI Encryption = yes"];
     let signer = format!("PKI Signer = \"{}\"", own.certificate.display());
     for (fd, side) in [(Fd::Stock, "reference"), (fd, "test")] {
@@ -326,7 +326,7 @@ fn the_private_key_of_a_signer_decrypts_with_ours_only() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-heir", [])?;
     let folder = options.folder.make("keys")?;
-    let [gone, heir] = ["gone", "heir"].map(|name| Keys::make(&folder, name));
+    let [gone, heir] = ["gone", "heir"].map(|name| Keys::make(&folder, name).unwrap());
     let signer = format!("PKI Signer = \"{}\"", gone.pair.display());
     let encrypting = "PKI Encryption = yes";
     options.clients =
@@ -347,7 +347,7 @@ fn keys_that_do_not_belong_together_are_an_error_of_each_backup() -> Result<()> 
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-two-pairs", [])?;
     let folder = options.folder.make("keys")?;
-    let [mut new, old] = ["new", "old"].map(|name| Keys::make(&folder, name));
+    let [mut new, old] = ["new", "old"].map(|name| Keys::make(&folder, name).unwrap());
     let both = [&new.certificate, &old.pair].map(|path| fs::read(path).unwrap()).concat();
     new.pair = folder.join("both.pem");
     fs::write(&new.pair, both).unwrap();
@@ -366,7 +366,7 @@ fn keys_that_do_not_belong_together_are_an_error_of_each_backup() -> Result<()> 
 fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-zeros", [])?;
-    let own = Keys::make(&options.folder.make("keys")?, "own");
+    let own = Keys::make(&options.folder.make("keys")?, "own")?;
     for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
         let mut client = client(fd, name, &own, &[], &["PKI Encryption = yes"]);
         client.job.push("Accurate = yes".to_owned());
@@ -409,7 +409,7 @@ fn a_signature_of_a_file_with_holes_is_good() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-holes", [])?;
     let folder = options.folder.make("keys")?;
-    let own = Keys::make(&folder, "own");
+    let own = Keys::make(&folder, "own")?;
     for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
         options.clients.push(client(fd, name, &own, &[], &["PKI Signatures = yes"]));
     }
@@ -440,7 +440,7 @@ fn signatures_of_an_earlier_backup_change_nothing_on_the_volume() -> Result<()> 
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-kept", [])?;
     let folder = options.folder.make("keys")?;
-    let own = Keys::make(&folder, "own");
+    let own = Keys::make(&folder, "own")?;
     for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
         options.clients.push(client(fd, name, &own, &[], &["PKI Signatures = yes"]));
     }

@@ -12,14 +12,16 @@
 mod compare;
 mod counts;
 mod course;
-#[path = "../../../tests/pki/keys.rs"]
-#[allow(dead_code, clippy::unwrap_used, reason = "the suite's own, where what helps a test may fail")]
-mod keys;
 mod living;
 mod plan;
 mod round;
 #[path = "../../../tests/pki/volume.rs"]
-#[allow(dead_code, clippy::unwrap_used, clippy::indexing_slicing, reason = "as above")]
+#[allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "the suite's own, where what helps a test may fail"
+)]
 mod sealed;
 mod stage;
 mod state;

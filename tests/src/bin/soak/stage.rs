@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Noise, Result};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::compare::Key;
-use crate::keys::Keys;
 use crate::living;
 use crate::plan::{HELD, Lane, Pair, Plan};
 
@@ -32,7 +31,7 @@ impl Stage {
         options.every_message = plan.every_message;
         let tree = options.source()?.join("tree");
         living::build(&tree, plan.seed, plan.tree.every_type)?;
-        let keys = Keys::make(&options.folder.make("keys")?, "own");
+        let keys = Keys::make(&options.folder.make("keys")?, "own")?;
         let clock = Path::new(FAKE_TIME).exists().then(|| options.folder.path().join("clock"));
         if let Some(clock) = &clock {
             set_clock(clock, 0)?;
