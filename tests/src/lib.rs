@@ -14,6 +14,7 @@ mod config;
 mod console;
 mod distance;
 mod error;
+pub mod faketime;
 mod fifo;
 mod folder;
 mod gateway;

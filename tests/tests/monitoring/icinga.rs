@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::check::Check;
 use crate::metrics::root;
-use crate::watched::{FAKE_TIME, Watched};
-use bed::{Authority, PATIENCE, Process, ReservedPort, Result, argv, is_listening, run, wait_for};
+use crate::watched::Watched;
+use bed::{Authority, PATIENCE, Process, ReservedPort, Result, argv, faketime, is_listening, run, wait_for};
 
 /// As whom Debian's Icinga runs.
 const USER: &str = "nagios";
@@ -142,7 +142,7 @@ impl Icinga {
 
 #[test]
 fn icinga_tells_of_a_host_s_backups() -> Result<()> {
-    if [FAKE_TIME, NEGATE, "/usr/sbin/icinga2"].iter().any(|path| !Path::new(path).exists()) {
+    if [faketime::LIBRARY, NEGATE, "/usr/sbin/icinga2"].iter().any(|path| !Path::new(path).exists()) {
         return skip::test("Icinga is not installed");
     }
     let mut host = Watched::start("icinga")?;
@@ -157,7 +157,7 @@ fn icinga_tells_of_a_host_s_backups() -> Result<()> {
     assert!(age.parse::<u64>().unwrap() >= 3 * 86_400 && limits == ";93600;180000;0", "{result}");
     icinga.must_tell("patient", WARNING, &format!("FERROFD WARNING - {old}"))?;
 
-    host.correct_clock();
+    host.correct_clock()?;
     host.save()?;
     for name in ["backup", "patient"] {
         icinga.must_tell(name, OK, "FERROFD OK - the last good backup, backup-test, ended 0 hours ago")?;

@@ -2,12 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, ReservedPort, Result};
-
-/// Debian's `libfaketime`, which gives a program another clock.
-pub(crate) const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, ReservedPort, Result, faketime};
 
 pub(crate) struct Watched {
     pub(crate) bed: Bed,
@@ -26,16 +23,8 @@ impl Watched {
         client.settings = vec![format!("metrics.address = \"127.0.0.1:{}\"", port.number())];
         let mut options = BedOptions::new(name, [client])?;
         let clock = options.folder.path().join("clock");
-        set_clock(&clock, "-3d");
-        let clock_name = clock.display().to_string();
-        let variables = [
-            ("LD_PRELOAD", FAKE_TIME),
-            ("FAKETIME_TIMESTAMP_FILE", &clock_name),
-            ("FAKETIME_NO_CACHE", "1"),
-            ("NO_FAKE_STAT", "1"),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-        ];
-        options.clients[0].environment = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        faketime::set(&clock, "-3d")?;
+        options.clients[0].environment = faketime::variables(&clock);
         let source = options.source()?;
         fs::write(source.join("f"), "data").unwrap();
         let gone = source.join("gone");
@@ -57,17 +46,12 @@ impl Watched {
     }
 
     /// From now on it has the time of day.
-    pub(crate) fn correct_clock(&self) {
-        set_clock(&self.clock, "+0");
+    pub(crate) fn correct_clock(&self) -> Result<()> {
+        faketime::set(&self.clock, "+0")
     }
 
     /// The daemon is gone.
     pub(crate) fn end(&mut self) -> Result<()> {
         self.bed.client("test")?.daemon().stop().map(drop)
     }
-}
-
-/// How far the clock of the daemons that ask this file is off.
-fn set_clock(file: &Path, off: &str) {
-    fs::write(file, format!("{off}\n")).unwrap();
 }

@@ -9,8 +9,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::metrics::root;
-use crate::watched::{FAKE_TIME, Watched};
-use bed::{PATIENCE, Process, ReservedPort, Result, argv, is_listening, run, wait_for};
+use crate::watched::Watched;
+use bed::{PATIENCE, Process, ReservedPort, Result, argv, faketime, is_listening, run, wait_for};
 
 /// Ports of an address that no other test has. The usual ones may be those of services of the host.
 const AGENT: u16 = 20050;
@@ -183,7 +183,7 @@ fn configure(folder: &str, address: Ipv4Addr) {
 
 #[test]
 fn zabbix_tells_of_a_host_s_backups() -> Result<()> {
-    if [FAKE_TIME, FRONT_END, "/usr/sbin/zabbix_server", "/usr/sbin/zabbix_agent2"]
+    if [faketime::LIBRARY, FRONT_END, "/usr/sbin/zabbix_server", "/usr/sbin/zabbix_agent2"]
         .iter()
         .any(|p| !Path::new(p).exists())
     {
@@ -194,7 +194,7 @@ fn zabbix_tells_of_a_host_s_backups() -> Result<()> {
     let zabbix = Zabbix::start(&host.folder, host.port.number())?;
     zabbix.must_tell(&["No good backup for 3d"])?;
 
-    host.correct_clock();
+    host.correct_clock()?;
     host.save_what_is_gone()?;
     zabbix.must_tell(&["The last backup backup-test had errors or warnings"])?;
 

@@ -3,16 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result, faketime};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
 use crate::compare::Key;
 use crate::living;
 use crate::plan::{HELD, Lane, Pair, Plan};
-
-/// Debian's `libfaketime`, which gives a program another clock.
-const FAKE_TIME: &str = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1";
 
 /// A raised bed, and what it is about.
 pub(crate) struct Stage {
@@ -32,9 +29,9 @@ impl Stage {
         let tree = options.source()?.join("tree");
         living::build(&tree, plan.seed, plan.tree.every_type)?;
         let keys = Keys::make(&options.folder.make("keys")?, "own")?;
-        let clock = Path::new(FAKE_TIME).exists().then(|| options.folder.path().join("clock"));
+        let clock = Path::new(faketime::LIBRARY).exists().then(|| options.folder.path().join("clock"));
         if let Some(clock) = &clock {
-            set_clock(clock, 0)?;
+            faketime::set(clock, "+0")?;
         }
         for pair in Pair::ALL {
             for (fd, name) in [Fd::Stock, Fd::Ours].into_iter().zip(pair.clients()) {
@@ -46,7 +43,7 @@ impl Stage {
                         client.file_daemon.push("PKI Signatures = yes".to_owned());
                         client.file_daemon.push("PKI Encryption = yes".to_owned());
                     }
-                    Pair::Clock => client.environment = clock.as_deref().map(fake_time).unwrap_or_default(),
+                    Pair::Clock => client.environment = clock.as_deref().map(faketime::variables).unwrap_or_default(),
                 }
                 options.clients.push(client);
             }
@@ -94,25 +91,6 @@ impl Stage {
 
 fn gate_name(client: &str) -> String {
     format!("gate-{client}")
-}
-
-/// The clock of the File Daemons that ask this file is so many seconds off.
-pub(crate) fn set_clock(file: &Path, seconds: i32) -> Result<()> {
-    fs::write(file, format!("{seconds:+}\n")).map_err(BedError::file("write", file))
-}
-
-/// Times of files and waits stay as they are.
-fn fake_time(clock: &Path) -> Vec<(String, String)> {
-    let file = clock.display().to_string();
-    let variables = [
-        ("LD_PRELOAD", FAKE_TIME),
-        ("FAKETIME_TIMESTAMP_FILE", &file),
-        ("FAKETIME_NO_CACHE", "1"),
-        ("NO_FAKE_STAT", "1"),
-        ("DONT_FAKE_MONOTONIC", "1"),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1"),
-    ];
-    variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec()
 }
 
 fn file_set(lane: &Lane, tree: &Path, folder: &Path) -> FileSet {

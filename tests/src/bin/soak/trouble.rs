@@ -6,14 +6,13 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bed::{BedError, JobResult, Noise, PATIENCE, Restore, Result, fifo_writer, wait_for};
+use bed::{BedError, JobResult, Noise, PATIENCE, Restore, Result, faketime, fifo_writer, wait_for};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use walkdir::{DirEntryExt as _, WalkDir};
 
 use crate::counts::Count;
 use crate::course::Course;
 use crate::plan::{HELD, Pair, Trouble};
-use crate::stage::set_clock;
 
 /// How long a daemon may take to end.
 const END: Duration = Duration::from_secs(4);
@@ -55,7 +54,7 @@ impl Course<'_> {
             }
             Trouble::Clock(seconds) => {
                 if let Some(clock) = &self.stage.clock {
-                    set_clock(clock, seconds)?;
+                    faketime::set(clock, &format!("{seconds:+}"))?;
                     self.count(Count::ClockSteps, 1);
                 }
                 Ok(())
