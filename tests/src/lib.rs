@@ -65,7 +65,7 @@ pub use measure::{
     resident, thread_names, threads, umask, usage,
 };
 pub use memory::{in_order_of_names, mount_memory};
-pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, our_program, verify_job};
+pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, job_resource, our_program, verify_job};
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};

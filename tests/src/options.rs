@@ -210,6 +210,14 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
+/// A `Job` resource of a client's `FileSet`; what else it says are directives, one a line.
+pub fn job_resource(name: &str, client: &str, file_set: &str, more: &str) -> String {
+    format!(
+        "Job {{\nName = \"{name}\"\nClient = {client}-fd\nFileSet = \"{file_set}\"\nStorage = {client}\n\
+         Pool = {client}\nMessages = Standard\n{more}\n}}"
+    )
+}
+
 /// The lines of the job `verify` of the client `test`, for any level. `file_set` must be the bed's
 /// first: a Verify job of the disk takes that of the backup job's resource, whatever it has itself.
 pub fn verify_job(file_set: &str) -> Vec<String> {

@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use bed::{
-    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, below, compare_trees,
+    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, below, compare_trees, job_resource,
     line_differences,
 };
 
@@ -38,11 +38,8 @@ impl Stage {
             name.clone_into(&mut client.name);
             client.job = again.map(str::to_owned).to_vec();
             for (job, level) in [("base", "Level = Base".to_owned()), ("on-base", format!("Base = base-{name}"))] {
-                options.director_resources.push(format!(
-                    "Job {{\nName = {job}-{name}\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = Source\n\
-                     Storage = {name}\nPool = {name}\nMessages = Standard\n{level}\n{}\n}}",
-                    again.join("\n")
-                ));
+                let more = format!("Type = Backup\nLevel = Full\n{level}\n{}", again.join("\n"));
+                options.director_resources.push(job_resource(&format!("{job}-{name}"), name, "Source", &more));
             }
         }
         let source = options.source()?;

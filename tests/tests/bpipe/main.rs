@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Keys, ONLY_OURS, PATIENCE, Result, StockRecord,
-    line_differences, wait_for,
+    job_resource, line_differences, wait_for,
 };
 use rows::{ALLOWED, ENCRYPTED, PLAIN, ROWS, Row};
 
@@ -66,10 +66,8 @@ fn raise(daemons: &[(Fd, &str)]) -> Result<Bed> {
             let (client, name) = (row.client(client), row.name);
             let check = format!("Type = Verify\nLevel = Data\nVerify Job = \"save-{client}-{name}\"");
             for (job, more) in [("save", "Type = Backup\nLevel = Full"), ("check", check.as_str())] {
-                options.director_resources.push(format!(
-                    "Job {{\nName = \"{job}-{client}-{name}\"\n{more}\nClient = {client}-fd\nFileSet = \"{name}\"\n\
-                     Storage = {client}\nPool = {client}\nMessages = Standard\nMaximum Concurrent Jobs = 10\n}}"
-                ));
+                let (job, more) = (format!("{job}-{client}-{name}"), format!("{more}\nMaximum Concurrent Jobs = 10"));
+                options.director_resources.push(job_resource(&job, &client, name, &more));
             }
         }
     }

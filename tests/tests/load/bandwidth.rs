@@ -6,7 +6,9 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, JobResult, JobRow, Noise, PATIENCE, Relay, Result, wait_for};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, JobResult, JobRow, Noise, PATIENCE, Relay, Result, job_resource, wait_for,
+};
 
 /// What a job sends.
 const SIZE: usize = 6_000_000;
@@ -42,11 +44,8 @@ fn stage(tls_psk: bool) -> Result<(Bed, Relay)> {
     options.tls_psk = tls_psk;
     let relay = Relay::new()?;
     options.storage_port = Some(relay.port());
-    options.director_resources.push(
-        "Job {\nName = job-test\nType = Backup\nLevel = Full\nClient = test-fd\nFileSet = Source\nStorage = test\n\
-         Pool = test\nMessages = Standard\nMaximum Bandwidth = 2800 kb/s\n}"
-            .to_owned(),
-    );
+    let more = "Type = Backup\nLevel = Full\nMaximum Bandwidth = 2800 kb/s";
+    options.director_resources.push(job_resource("job-test", "test", "Source", more));
     fs::write(options.source()?.join("noise"), Noise::new(1).bytes(SIZE)).unwrap();
     let mut bed = Bed::start(options)?;
     relay.aim(bed.storage().port());

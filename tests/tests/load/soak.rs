@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, Noise, Restore, Result, idle, resident};
+use bed::{Bed, BedOptions, ClientOptions, Fd, Noise, Restore, Result, idle, job_resource, resident};
 
 const CLIENT: &str = "test";
 
@@ -43,12 +43,7 @@ fn stage(form: &Form) -> Result<Bed> {
     client.file_daemon = vec!["Maximum Concurrent Jobs = 60".to_owned()];
     client.environment.clone_from(&form.environment);
     options.clients.push(client);
-    let job = |kind: &str, more: &str| {
-        format!(
-            "Job {{\nName = {kind}\nClient = {CLIENT}-fd\nFileSet = Source\nStorage = {CLIENT}\nPool = {CLIENT}\n\
-             Messages = Standard\n{more}\n}}"
-        )
-    };
+    let job = |kind: &str, more: &str| job_resource(kind, CLIENT, "Source", more);
     options.director_resources.extend([
         job("row", "Type = Backup\nLevel = Full\nAccurate = yes\nMaximum Concurrent Jobs = 1"),
         job("init", "Type = Verify\nLevel = InitCatalog"),

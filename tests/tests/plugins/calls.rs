@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use bed::peer::{Frame, Peer, director_session};
-use bed::{Bed, BedError, FileSet, JobResult, PATIENCE, Result, wait_for};
+use bed::{Bed, BedError, FileSet, JobResult, PATIENCE, Result, job_resource, wait_for};
 
 use crate::jobs::{CLIENT, about, run_all, set};
 
@@ -54,10 +54,8 @@ pub(crate) fn file_sets() -> [FileSet; 2] {
 
 /// The Director's job that verifies the newest backup.
 pub(crate) fn verify_job() -> String {
-    format!(
-        "Job {{\nName = \"verify-evil\"\nType = Verify\nLevel = Data\nClient = {CLIENT}-fd\nFileSet = \"one\"\n\
-         Storage = {CLIENT}\nPool = {CLIENT}\nMessages = Standard\nVerify Job = \"backup-{CLIENT}\"\n}}"
-    )
+    let more = format!("Type = Verify\nLevel = Data\nVerify Job = \"backup-{CLIENT}\"");
+    job_resource("verify-evil", CLIENT, "one", &more)
 }
 
 /// What each plugin does in this call, as a file that it looks for.

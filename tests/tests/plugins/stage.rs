@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, JobResult, Plugins, Result, StockRecord, build_plugin,
-    in_order_of_names, line_differences, mount_memory, set_fixed_times,
+    in_order_of_names, job_resource, line_differences, mount_memory, set_fixed_times,
 };
 
 use crate::rows::{Restore, Row};
@@ -52,19 +52,13 @@ impl Stage {
         options.file_sets = rows.iter().map(set).collect();
         for (row, (_, name)) in rows.iter().flat_map(|row| daemons.iter().map(move |daemon| (row, daemon))) {
             let accurate = if row.is_accurate { "yes" } else { "no" };
-            options.director_resources.push(format!(
-                "Job {{\nName = \"{name}-{row}\"\nType = Backup\nLevel = Full\nClient = {name}-fd\nFileSet = \"{row}\"\n\
-                 Storage = {name}\nPool = {name}\nMessages = Standard\nAccurate = {accurate}\n\
-                 Maximum Concurrent Jobs = 10\n}}",
-                row = row.name
-            ));
+            let (job, set) = (format!("{name}-{}", row.name), row.name);
+            let more = format!("Type = Backup\nLevel = Full\nAccurate = {accurate}\nMaximum Concurrent Jobs = 10");
+            options.director_resources.push(job_resource(&job, name, set, &more));
             options.director_resources.extend(row.verify.map(|option| {
-                format!(
-                    "Job {{\nName = \"verify-{name}-{row}\"\nType = Verify\nLevel = Data\nClient = {name}-fd\n\
-                     FileSet = \"{row}\"\nStorage = {name}\nPool = {name}\nMessages = Standard\n\
-                     Verify Job = \"{name}-{row}\"\nPlugin Options = \"{option}\"\n}}",
-                    row = row.name
-                )
+                let more =
+                    format!("Type = Verify\nLevel = Data\nVerify Job = \"{job}\"\nPlugin Options = \"{option}\"");
+                job_resource(&format!("verify-{job}"), name, set, &more)
             }));
         }
         Ok(Self { bed: Bed::start(options)?, rows: rows.to_vec() })

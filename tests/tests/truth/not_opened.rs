@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Result, SlowStorage};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Result, SlowStorage, job_resource};
 
 /// Saves two files of `tree`, which the jobs see at `seen`, with both daemons, and once more with
 /// newer contents; `fail` takes the data of `lost` away in between, and each try is so many
@@ -161,10 +161,8 @@ fn a_file_that_a_full_could_not_open_is_tried_again_by_accurate_jobs() -> Result
     let mut base = Vec::new();
     for client in ["reference", "test"] {
         for (job, line) in [("base", "Level = Base".to_owned()), ("on-base", format!("Base = base-{client}"))] {
-            base.push(format!(
-                "Job {{\nName = {job}-{client}\nType = Backup\nLevel = Full\nClient = {client}-fd\nFileSet = Source\n\
-                 Storage = {client}\nPool = {client}\nMessages = Standard\nAccurate = yes\n{line}\n}}"
-            ));
+            let more = format!("Type = Backup\nLevel = Full\nAccurate = yes\n{line}");
+            base.push(job_resource(&format!("{job}-{client}"), client, "Source", &more));
         }
     }
     options.director_resources = base;

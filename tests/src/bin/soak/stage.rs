@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result, faketime};
+use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result, faketime, job_resource};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -71,10 +71,8 @@ impl Stage {
         }
         let any = plan.lanes.first().map(|lane| lane.name.clone()).unwrap_or_default();
         for client in Pair::ALL.iter().flat_map(|pair| pair.clients()) {
-            options.director_resources.push(
-                job("restore", client, &any, "Type = Restore")
-                    .replace("Maximum Concurrent Jobs = 10", "Maximum Concurrent Jobs = 1"),
-            );
+            let one = "Type = Restore\nMaximum Concurrent Jobs = 1";
+            options.director_resources.push(job_resource(&format!("restore-{client}"), client, &any, one));
         }
         // So that the queue is never what is waited for.
         options.director.push("Maximum Concurrent Jobs = 60".to_owned());
@@ -113,10 +111,7 @@ fn file_set(lane: &Lane, tree: &Path, folder: &Path) -> FileSet {
 }
 
 fn job(name: &str, client: &str, set: &str, more: &str) -> String {
-    format!(
-        "Job {{\nName = {name}-{client}\nClient = {client}-fd\nFileSet = {set}\nStorage = {client}\nPool = {client}\n\
-         Messages = Standard\nMaximum Concurrent Jobs = 10\n{more}\n}}"
-    )
+    job_resource(&format!("{name}-{client}"), client, set, &format!("Maximum Concurrent Jobs = 10\n{more}"))
 }
 
 /// A lane's jobs of one client.
