@@ -29,7 +29,7 @@ enum Command {
     Up {
         /// Which File Daemons it has.
         #[arg(value_enum, default_values = ["stock"])]
-        clients: Vec<Which>,
+        clients: Vec<Fd>,
     },
     /// Show that ferrofd takes the stock daemon's place: save, restore, compare everything, measure
     /// both.
@@ -65,21 +65,6 @@ enum Command {
     },
 }
 
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Which {
-    Stock,
-    Ours,
-}
-
-impl From<Which> for Fd {
-    fn from(which: Which) -> Self {
-        match which {
-            Which::Stock => Self::Stock,
-            Which::Ours => Self::Ours,
-        }
-    }
-}
-
 fn main() -> ExitCode {
     let code = |good: bool| if good { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     let result = match Arguments::parse().command {
@@ -110,10 +95,10 @@ fn same_records(left: &str, right: &str, volumes: &[PathBuf]) -> bed::Result<boo
 }
 
 /// Raises a bed for a human.
-fn up(clients: &[Which]) -> bed::Result<ExitCode> {
+fn up(clients: &[Fd]) -> bed::Result<ExitCode> {
     let ends = bed::block_ends()?;
     bed::setup::root(&mut |step| say(step))?;
-    let clients: Vec<_> = clients.iter().map(|&which| ClientOptions::new(which.into())).collect();
+    let clients: Vec<_> = clients.iter().copied().map(ClientOptions::new).collect();
     let names: Vec<_> = clients.iter().map(|client| client.name.clone()).collect();
     let options = BedOptions::new("up", clients)?;
     let source = options.source()?;

@@ -11,7 +11,7 @@ use crate::folder::Folder;
 pub const ONLY_OURS: &str = "of the stock daemon it is known";
 
 /// Which File Daemon a client of the bed is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fd {
     /// The unmodified `bacula-fd` 15.0.3.
     Stock,
