@@ -38,23 +38,11 @@ fn outside(folder: &Path) -> BTreeMap<PathBuf, Print> {
             let content = if stat.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
             // The other user may make further names of this one.
             let change = if path.ends_with("anyones") { 0 } else { stat.ctime_nsec() };
-            let MetaNumbers { mode, uid, gid } = MetaNumbers::of(&stat);
+            let (mode, uid, gid) = (stat.mode(), stat.uid(), stat.gid());
             let print = (stat.ino(), mode, uid, gid, stat.mtime(), stat.mtime_nsec(), change, content);
             (path, print)
         })
         .collect()
-}
-
-struct MetaNumbers {
-    mode: u32,
-    uid: u32,
-    gid: u32,
-}
-
-impl MetaNumbers {
-    fn of(stat: &fs::Metadata) -> Self {
-        Self { mode: stat.mode(), uid: stat.uid(), gid: stat.gid() }
-    }
 }
 
 /// What is wrong with owners and modes below `where`.
@@ -68,7 +56,7 @@ fn strange_owners(to: &Path) -> Vec<String> {
         let stat = entry.metadata().unwrap();
         let content = String::from_utf8_lossy(&fs::read(entry.path()).unwrap()).into_owned();
         let line = content.lines().next().unwrap_or_default().to_owned();
-        let MetaNumbers { mode, uid, .. } = MetaNumbers::of(&stat);
+        let (mode, uid) = (stat.mode(), stat.uid());
         let is_spare = line.contains(" of spare");
         if is_spare && (uid != OTHER || mode & 0o7777 != 0o740) {
             problems.push(format!("{}: {mode:o} and owner {uid} for {line:?}", entry.path().display()));
