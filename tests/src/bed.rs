@@ -108,10 +108,7 @@ impl Daemon {
     pub fn start(&mut self) -> Result<()> {
         self.begin()?;
         let port = self.port.number();
-        let ready = wait_for(&format!("{} to listen on port {port}", self.name), PATIENCE, || {
-            self.process()?.must_run()?;
-            Ok(if is_listening(port)? { Ok(()) } else { Err(self.process()?.output()) })
-        });
+        let ready = self.process()?.must_listen(port);
         if ready.is_err() {
             self.process = None;
         }

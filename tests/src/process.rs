@@ -17,9 +17,10 @@ use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use ports::is_listening;
 
 use crate::error::{BedError, Result};
-use crate::patience::wait_for;
+use crate::patience::{PATIENCE, wait_for};
 
 /// A running program of the bed. Dropping it kills it and waits for it.
 #[derive(Debug)]
@@ -104,6 +105,14 @@ impl Process {
             None => Ok(()),
             Some(status) => Err(self.problem(format!("ended with {status}, saying:\n{}", self.output()))),
         }
+    }
+
+    /// Waits until it listens on a port of 127.0.0.1.
+    pub fn must_listen(&mut self, port: u16) -> Result<()> {
+        wait_for(&format!("{} to listen on port {port}", self.name), PATIENCE, || {
+            self.must_run()?;
+            Ok(if is_listening(port)? { Ok(()) } else { Err(self.output()) })
+        })
     }
 
     fn problem(&self, problem: String) -> BedError {
@@ -270,7 +279,6 @@ pub(crate) fn spawn(command: Command) -> std::io::Result<Child> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::patience::PATIENCE;
     use nix::sys::signal::SigSet;
     use std::path::PathBuf;
 

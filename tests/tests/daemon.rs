@@ -159,10 +159,7 @@ fn no_pid_file_is_written_with_the_option_for_none() -> Result<()> {
     let (file, port) = (pid_file(&mut bed)?, bed.client("test")?.port());
     let output = bed.folder().join("log/fd.out");
     let mut process = Process::start("bacula-fd", &command(&mut bed, &["-fP"])?, &output)?;
-    wait_for("the daemon to listen", PATIENCE, || {
-        process.must_run()?;
-        Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
-    })?;
+    process.must_listen(port)?;
     assert_pings(port)?;
     assert!(!file.exists());
     assert_eq!(process.stop(PATIENCE)?.code(), Some(AFTER_SIGTERM));
@@ -202,10 +199,7 @@ fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
     let mut bed = Bed::prepare(options)?;
     let (output, port) = (bed.folder().join("log/fd.out"), bed.client("test")?.port());
     let mut process = Process::start("bacula-fd", &command(&mut bed, &["-f", "-u", "nobody", "-k"])?, &output)?;
-    wait_for("the daemon to listen", PATIENCE, || {
-        process.must_run()?;
-        Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
-    })?;
+    process.must_listen(port)?;
     must_only_read(process.pid());
     if Fd::under_test()? == Fd::Ours {
         // The plugin host of the start, and the one that takes its place.
@@ -352,10 +346,8 @@ fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
             }
         }
         let words = command(&mut bed, &["-f"])?;
-        let process = Process::start("bacula-fd", &words, &bed.folder().join("log/fd.out"))?;
-        wait_for("the daemon to listen", PATIENCE, || {
-            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
-        })?;
+        let mut process = Process::start("bacula-fd", &words, &bed.folder().join("log/fd.out"))?;
+        process.must_listen(port)?;
         let mut director = bed::peer::director_session(port, 0)?;
         director.send(b"setdebug=100 trace=1 hangup=-1 blowup=-1 options= tags=\n")?;
         director.expect("2000 OK setdebug=100 trace=1 ")?;

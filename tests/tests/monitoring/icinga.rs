@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::check::Check;
 use crate::metrics::root;
 use crate::watched::Watched;
-use bed::{Authority, PATIENCE, Process, ReservedPort, Result, argv, faketime, is_listening, run, wait_for};
+use bed::{Authority, PATIENCE, Process, ReservedPort, Result, argv, faketime, run, wait_for};
 
 /// As whom Debian's Icinga runs.
 const USER: &str = "nagios";
@@ -98,10 +98,7 @@ impl Icinga {
             words.extend(["-D".to_owned(), format!("Configuration.{name}Dir={folder}/{place}")]);
         }
         let mut process = Process::start("icinga2", &argv(words), Path::new(&format!("{folder}.out")))?;
-        wait_for("Icinga to listen", PATIENCE, || {
-            process.must_run()?;
-            Ok(if is_listening(port.number())? { Ok(()) } else { Err(process.output()) })
-        })?;
+        process.must_listen(port.number())?;
         Ok(Self { _process: process, port, authority: format!("{folder}/data/certs/ca.crt") })
     }
 

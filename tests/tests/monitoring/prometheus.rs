@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::metrics::{get, names_agree, root, sample};
 use bed::{
     Authority, Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Process, ReservedPort, Result, argv,
-    fifo_writer, is_listening, run, wait_for,
+    fifo_writer, run, wait_for,
 };
 
 /// What the jobs save in pieces, bytes.
@@ -50,10 +50,7 @@ impl Server {
             format!("--web.listen-address={}", port.address()),
         ];
         let mut process = Process::start("prometheus", &argv(words), &folder.join("log/prometheus.out"))?;
-        wait_for("Prometheus to listen", PATIENCE, || {
-            process.must_run()?;
-            Ok(if is_listening(port.number())? { Ok(()) } else { Err(process.output()) })
-        })?;
+        process.must_listen(port.number())?;
         Ok(Self { _process: process, port })
     }
 

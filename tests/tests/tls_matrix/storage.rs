@@ -3,10 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{
-    BedOptions, JobResult, PATIENCE, Process, Recorded, Relay, ReservedPort, Result, Root, STORAGE_PASSWORD, argv,
-    is_listening, wait_for,
-};
+use bed::{BedOptions, JobResult, Process, Recorded, Relay, ReservedPort, Result, Root, STORAGE_PASSWORD, argv};
 
 use crate::states::{End, Papers, SIDES, STATES, State, end_of};
 
@@ -64,10 +61,7 @@ impl Storage {
         let output: PathBuf = folder.join(format!("log/sd-{name}.out"));
         let mut process = Process::start(&format!("sd-{name}"), &argv, &output)?;
         let port = port.number();
-        wait_for("a Storage Daemon to listen", PATIENCE, || {
-            process.must_run()?;
-            Ok(if is_listening(port)? { Ok(()) } else { Err(process.output()) })
-        })?;
+        process.must_listen(port)?;
         self.process = Some(process);
         Ok(())
     }

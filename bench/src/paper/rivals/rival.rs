@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use bed::{BedError, Folder, PATIENCE, Process, ReservedPort, Result, argv, children, is_listening, say, wait_for};
+use bed::{BedError, Folder, PATIENCE, Process, ReservedPort, Result, argv, children, say, wait_for};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 
@@ -58,10 +58,7 @@ impl<'a> Rival<'a> {
             }));
             words.extend(argv(["sh", "-ec", serve]));
             let mut server = Process::start(&adapter.name, &words, &rival.folder.path().join("server.out"))?;
-            wait_for(&format!("the server of {} to listen", adapter.name), PATIENCE, || {
-                server.must_run()?;
-                Ok(if is_listening(number)? { Ok(()) } else { Err(server.output()) })
-            })?;
+            server.must_listen(number)?;
             rival.server = Some((server, port));
         }
         let mut shell = Command::new("sh");
