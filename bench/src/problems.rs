@@ -1,14 +1,14 @@
 //! What became of replicas that have no good rows, or rows more than once: `problems.csv` beside
 //! the raw file. Nobody has to guess what was left out.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bed::{BedError, Result};
 
 use crate::cell::Cell;
+use crate::paper::folders::append;
 
 const HEAD: &str = "cell,replica,began,what,reason";
 /// A job's log may have a line for each file.
@@ -60,13 +60,10 @@ impl Problem {
 
     /// Writes it beside a raw file.
     pub fn note(&self, raw: &Path, (cell, replica): (Cell, u32)) -> Result<()> {
-        let path = beside(raw);
-        let head = if path.exists() { String::new() } else { format!("{HEAD}\n") };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let reason: String = self.reason.trim().lines().collect::<Vec<_>>().join("; ").chars().take(LONGEST).collect();
         let line = format!("{cell},{replica},{now},{},\"{}\"\n", self.what.word(), reason.replace('"', "\"\""));
-        let mut out = File::options().append(true).create(true).open(&path).map_err(BedError::file("open", &path))?;
-        out.write_all(format!("{head}{line}").as_bytes()).map_err(BedError::file("write", &path))
+        append(&beside(raw), HEAD, &line)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::connection::Watch;
 use crate::group::Replica;
 use crate::order::turns;
 use crate::paper::analysis::{Numbers, UNKNOWN};
-use crate::paper::folders::columns;
+use crate::paper::folders::{append, columns};
 use crate::paper::plan::Calls;
 use crate::programs::is_on_path;
 use crate::restored::Restored;
@@ -132,16 +132,10 @@ pub fn measure(
             if let Some(problem) = done?.problems.first() {
                 return Err(BedError::Usage(problem.reason.clone()));
             }
-            append(raw, &text)?;
+            append(raw, HEAD, &text)?;
         }
     }
     Ok(())
-}
-
-fn append(raw: &Path, text: &str) -> Result<()> {
-    let head = if raw.exists() { String::new() } else { format!("{HEAD}\n") };
-    let mut out = File::options().append(true).create(true).open(raw).map_err(BedError::file("open", raw))?;
-    out.write_all(format!("{head}{text}").as_bytes()).map_err(BedError::file("write", raw))
 }
 
 /// The rows, each as its columns.

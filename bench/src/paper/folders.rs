@@ -2,7 +2,8 @@
 //! commit. The text is about one of them, so it mixes no programs and no hosts.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use bed::{BedError, Result};
@@ -40,6 +41,13 @@ impl Sitting {
         let raw = self.folder(phase).join("raw.csv");
         if raw.exists() { read(&raw) } else { Ok(Vec::new()) }
     }
+}
+
+/// Adds rows to a file, which gets its head when it is new.
+pub fn append(path: &Path, head: &str, rows: &str) -> Result<()> {
+    let head = if path.exists() { String::new() } else { format!("{head}\n") };
+    let mut file = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
+    file.write_all(format!("{head}{rows}").as_bytes()).map_err(BedError::file("write", path))
 }
 
 /// The rows of a file with this head, each as its columns.

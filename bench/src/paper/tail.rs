@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,7 +12,7 @@ use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
 use crate::paper::curves::longer;
-use crate::paper::folders::{Sitting, columns};
+use crate::paper::folders::{self, Sitting, columns};
 use crate::paper::plan::Tail;
 use crate::sample::Side;
 use crate::statistics::{float, median};
@@ -74,7 +73,7 @@ fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
     fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
     let times = folder.join(format!("{replica}.csv"));
     fs::write(&times, counted(rows)).map_err(BedError::file("write", &times))?;
-    let mut text = if path.exists() { String::new() } else { format!("{HEAD}\n") };
+    let mut text = String::new();
     for (turn, row) in (1..).zip(rows) {
         let Beside { fd, job, times, slow, quantiles: [p50, p90, p99] } = row;
         let (name, transactions) = (fd.name(), times.len());
@@ -83,8 +82,7 @@ fn append(path: &Path, replica: u32, rows: &[Beside], load: f64) -> Result<()> {
             "{name},{replica},{turn},T,{job:.3},{transactions},{slow},{p50:.3},{p90:.3},{p99:.3},{load}"
         );
     }
-    let mut out = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
-    out.write_all(text.as_bytes()).map_err(BedError::file("write", path))
+    folders::append(path, HEAD, &text)
 }
 
 /// Bounds of times in milliseconds: twenty to a power of ten, to ten seconds.

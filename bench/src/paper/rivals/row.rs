@@ -1,10 +1,11 @@
 //! One step of one program in the raw file.
 
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs;
 use std::path::Path;
 
 use bed::{BedError, Result};
+
+use crate::paper::folders;
 
 const HEAD: &str = "system,step,replica,turn,began,outcome,wall_s,cpu_s,peak_rss_bytes,stored_bytes,load";
 
@@ -76,10 +77,7 @@ impl Row {
 
 /// Adds rows to the raw file, which gets its head when it is new.
 pub fn append(path: &Path, rows: &[Row]) -> Result<()> {
-    let mut text = if path.exists() { String::new() } else { format!("{HEAD}\n") };
-    text.extend(rows.iter().map(Row::line));
-    let mut out = File::options().append(true).create(true).open(path).map_err(BedError::file("open", path))?;
-    out.write_all(text.as_bytes()).map_err(BedError::file("write", path))
+    folders::append(path, HEAD, &rows.iter().map(Row::line).collect::<String>())
 }
 
 /// All rows of a raw file; none if it is not there.
