@@ -78,7 +78,7 @@ pub use say::say;
 pub use signals::{block_ends, interrupted};
 pub use slow_storage::SlowStorage;
 pub use stock_record::{Kept, StockRecord, undated};
-pub use tree::{Noise, TreeOptions, build_every_type, build_many_files, level_times, set_fixed_times};
+pub use tree::{Noise, TreeOptions, build_every_type, build_many_files, level_times, posix_acl, set_fixed_times};
 pub use tree_compare::{Times, TreeRules, compare_trees, measure_tree, read_once, tree_lines};
 pub use verdict::{Expect, line_differences};
 pub use volume::{Record, Records, Session, rewrite_volume, stream_name};

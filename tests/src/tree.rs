@@ -422,7 +422,7 @@ fn attribute(path: &Path, name: &str, value: &[u8]) -> Result<()> {
 const USER: u16 = 0x02;
 const GROUP: u16 = 0x08;
 
-/// `system.posix_acl_*` (version 2) with the given users and groups allowed to read and write.
+/// `system.posix_acl_*` with the given users and groups allowed to read and write.
 fn acl(entries: &[(u16, u32)]) -> Vec<u8> {
     const USER_OBJ: u16 = 0x01;
     const GROUP_OBJ: u16 = 0x04;
@@ -433,8 +433,13 @@ fn acl(entries: &[(u16, u32)]) -> Vec<u8> {
         vec![(USER_OBJ, 6, NOBODY), (GROUP_OBJ, 4, NOBODY), (MASK, 6, NOBODY), (OTHER, 4, NOBODY)];
     list.extend(entries.iter().map(|&(tag, id)| (tag, 6, id)));
     list.sort_unstable_by_key(|&(tag, _, id)| (tag, id));
+    posix_acl(&list)
+}
+
+/// An ACL in the kernel's binary form (version 2): tag, permissions and number of each entry.
+pub fn posix_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut bytes = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in list {
+    for (tag, permissions, id) in entries {
         bytes.extend(tag.to_le_bytes());
         bytes.extend(permissions.to_le_bytes());
         bytes.extend(id.to_le_bytes());

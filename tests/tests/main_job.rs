@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bed::{
     Bed, BedOptions, COUNTS_OF_A_REPORT, FileSet, JobResult, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, set_fixed_times,
+    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, posix_acl, set_fixed_times,
 };
 
 /// `FileSets` that between them use every digest and every choice about metadata and holes.
@@ -172,14 +172,6 @@ fn the_four_replace_modes_are_those_of_the_stock_daemon() -> Result<()> {
     Ok(())
 }
 
-/// An ACL for the kernel, of tags, permissions and numbers.
-fn kernel_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
-    let entry = |(tag, permissions, number): &(u16, u16, u32)| {
-        [&tag.to_le_bytes()[..], &permissions.to_le_bytes(), &number.to_le_bytes()].concat()
-    };
-    [2_u32.to_le_bytes().to_vec()].into_iter().chain(entries.iter().map(entry)).flatten().collect()
-}
-
 #[test]
 fn the_rights_that_a_mask_leaves_stand_in_acls_as_with_the_stock_daemon() -> Result<()> {
     const ALL: u32 = u32::MAX;
@@ -195,7 +187,7 @@ fn the_rights_that_a_mask_leaves_stand_in_acls_as_with_the_stock_daemon() -> Res
         let groups = [(1, 4), (2, 7), (43, 2), (1234, 1), (1_234_567_890, 7)].map(|(gid, rights)| (8, rights, gid));
         let group = (4, 5, ALL);
         let entries = [&[(1, 7, ALL)][..], &users, &[group], &groups, &[(16, mask, ALL), (32, 4, ALL)]].concat();
-        let acl = kernel_acl(&entries);
+        let acl = posix_acl(&entries);
         let set = |path: &Path, name| xattr::set(path, name, &acl).map_err(bed::BedError::file("set an ACL of", path));
         set(&path, "system.posix_acl_access")?;
         set(&directory, "system.posix_acl_default")?;

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, Racer, Result, Rule, verify_job};
+use bed::{Acted, Bed, BedOptions, ClientOptions, Counted, Fd, FileSet, Racer, Result, Rule, posix_acl, verify_job};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
@@ -159,11 +159,7 @@ fn finish(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     xattr::set(path, "user.id", line_of(path).trim_end().as_bytes()).unwrap();
     let id = user_of(fs::metadata(path).unwrap().ino());
-    let entries: [(u16, u16, u32); 5] = [(1, 7, !0), (2, 4, id), (4, 4, !0), (0x10, 4, !0), (0x20, 0, !0)];
-    let entry = |(tag, rights, id): (u16, u16, u32)| {
-        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
-    };
-    let acl = [2_u32.to_le_bytes().to_vec(), entries.map(entry).concat()].concat();
+    let acl = posix_acl(&[(1, 7, !0), (2, 4, id), (4, 4, !0), (0x10, 4, !0), (0x20, 0, !0)]);
     xattr::set(path, "system.posix_acl_access", &acl).unwrap();
 }
 

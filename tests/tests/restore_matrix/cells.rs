@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Noise, Result, argv, run};
+use bed::{Noise, Result, argv, posix_acl, run};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
 use nix::sys::time::TimeSpec;
@@ -395,17 +395,10 @@ pub(crate) fn set_time(path: &Path, modified: i64) {
     utimensat(AT_FDCWD, path, &atime, &mtime, UtimensatFlags::NoFollowSymlink).unwrap();
 }
 
-/// An access list with a named user and a mask, in the kernel's form.
+/// An access list with a named user and a mask.
 fn acl() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] =
-        [(1, 6, u32::MAX), (2, 6, 1234), (4, 4, u32::MAX), (16, 6, u32::MAX), (32, 4, u32::MAX)];
-    let mut bytes = 2u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in entries {
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(permissions.to_le_bytes());
-        bytes.extend(id.to_le_bytes());
-    }
-    bytes
+    const NOBODY: u32 = u32::MAX;
+    posix_acl(&[(1, 6, NOBODY), (2, 6, 1234), (4, 4, NOBODY), (0x10, 6, NOBODY), (0x20, 4, NOBODY)])
 }
 
 /// The Options blocks that save some kinds in a stream of their own.

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, Fd, FileSet, JobResult, Noise, Result, Times, TreeRules, below, compare_trees, next_second,
+    posix_acl,
 };
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
@@ -124,19 +125,10 @@ fn orphan(top: &Path) {
     }
 }
 
-/// An ACL (`system.posix_acl_access`, version 2) that lets one more user read: tag, permissions and
-/// number of each entry.
+/// An ACL that lets one more user read.
 fn access_list() -> Vec<u8> {
     const NOBODY: u32 = u32::MAX;
-    let entries: [(u16, u16, u32); 5] =
-        [(1, 6, NOBODY), (2, 4, 1), (4, 4, NOBODY), (0x10, 4, NOBODY), (0x20, 4, NOBODY)];
-    let mut bytes = 2_u32.to_le_bytes().to_vec();
-    for (tag, permissions, id) in entries {
-        bytes.extend(tag.to_le_bytes());
-        bytes.extend(permissions.to_le_bytes());
-        bytes.extend(id.to_le_bytes());
-    }
-    bytes
+    posix_acl(&[(1, 6, NOBODY), (2, 4, 1), (4, 4, NOBODY), (0x10, 4, NOBODY), (0x20, 4, NOBODY)])
 }
 
 /// What happens between the jobs: `step` counts from 1.

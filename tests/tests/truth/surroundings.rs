@@ -7,32 +7,29 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, argv, below, compare_trees, run,
-    set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, argv, below, compare_trees, posix_acl,
+    run, set_fixed_times,
 };
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, SFlag, mknod};
 use nix::unistd::mkfifo;
 
-/// `user::rw-,user:12345:r--,group::r--,mask::r--,other::r--`, as the kernel has it.
-const ACL: [u8; 44] = [
-    2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 57, 48, 0, 0, 4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0,
-    255, 255, 255, 255, 32, 0, 4, 0, 255, 255, 255, 255,
-];
-
 /// An object of each type that has attributes or an ACL.
 fn build(top: &Path) -> std::io::Result<()> {
+    const NOBODY: u32 = u32::MAX;
     fs::create_dir_all(top.join("directory"))?;
     fs::write(top.join("file"), "content\n")?;
     fs::hard_link(top.join("file"), top.join("second name"))?;
     symlink("nowhere", top.join("link"))?;
     mkfifo(&top.join("fifo"), Mode::from_bits_truncate(0o640))?;
     mknod(&top.join("device"), SFlag::S_IFCHR, Mode::from_bits_truncate(0o640), 0x103)?;
+    // user::rw-,user:12345:r--,group::r--,mask::r--,other::r--
+    let acl = posix_acl(&[(1, 6, NOBODY), (2, 4, 12345), (4, 4, NOBODY), (0x10, 4, NOBODY), (0x20, 4, NOBODY)]);
     for name in ["directory", "file", "link", "fifo", "device"] {
         let path = top.join(name);
         xattr::set(&path, "trusted.of", name.as_bytes())?;
         if name != "link" {
-            xattr::set(&path, "system.posix_acl_access", &ACL)?;
+            xattr::set(&path, "system.posix_acl_access", &acl)?;
         }
     }
     Ok(())
