@@ -1,13 +1,20 @@
-//! The writing end of a FIFO that a daemon reads: with it a test decides how far a job comes.
+//! FIFOs that a daemon reads: with the writing end a test decides how far a job comes.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 
 use crate::error::{BedError, Result};
 use crate::patience::{PATIENCE, wait_for};
+
+/// Makes a FIFO that only we may open.
+pub fn make_fifo(path: &Path) -> Result<()> {
+    mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).map_err(BedError::file_errno("create", path))
+}
 
 /// Opens a FIFO for writing as soon as it has a reader.
 pub fn fifo_writer(fifo: &Path) -> Result<File> {

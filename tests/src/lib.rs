@@ -53,7 +53,7 @@ pub use config::{DIRECTOR, FD_PASSWORD, STORAGE_PASSWORD};
 pub use console::{Clocked, Console};
 pub use distance::Distance;
 pub use error::{BedError, Result};
-pub use fifo::fifo_writer;
+pub use fifo::{fifo_writer, make_fifo};
 pub use folder::Folder;
 pub use gateway::Gateway;
 pub use host::{Host, Snapshot};

@@ -11,12 +11,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
-
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, ReservedPort, Result, TreeOptions, build_every_type,
-    descriptors, fifo_writer, set_fixed_times, wait_for,
+    descriptors, fifo_writer, make_fifo, set_fixed_times, wait_for,
 };
 
 /// The size of the pieces in which the daemon reads.
@@ -35,7 +32,7 @@ fn bed_with_fifo_and(label: &str, fd: Fd, settings: &[&str]) -> Result<(Bed, Pat
     let source = options.source()?;
     std::fs::write(source.join("file"), b"small\n").unwrap();
     let fifo = options.folder.path().join("fifo");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&fifo)?;
     options.file_sets = vec![
         FileSet::new("small", &["Signature = MD5"], &[&source]),
         FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo]),

@@ -13,10 +13,8 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Attributes, Bed, BedOptions, COUNTS_OF_A_REPORT, ClientOptions, Expect, Fd, FileRow, FileSet, JobResult, LStat,
-    Noise, Record, Result, StockRecord, fifo_writer, read_once, set_fixed_times, stream_name,
+    Noise, Record, Result, StockRecord, fifo_writer, make_fifo, read_once, set_fixed_times, stream_name,
 };
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
 
 /// How much is written into the FIFO: ours reads a MiB before it sends it.
 const WRITTEN: usize = 2 << 20;
@@ -37,7 +35,7 @@ impl Stage {
         options.every_message = true;
         let source = options.source()?;
         let fifo = options.folder.path().join("fifo");
-        mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        make_fifo(&fifo)?;
         // Each file is named, so that no directory decides on their order.
         let mut names = Vec::new();
         for number in 0..2 * FILES {

@@ -9,11 +9,9 @@ use std::thread;
 
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
 use bed::{
-    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer,
+    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer, make_fifo,
     wait_for,
 };
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
 
 /// The ports of the stock daemon and of ours, which send Directors everything, and their bed;
 /// nothing if there is no second daemon.
@@ -263,7 +261,7 @@ fn only_ours_reports_its_activity() -> Result<()> {
     let fifo = folder.path().join("fifo\u{1b}[2J\u{202e}x");
     // What would change the terminal, or look like another field, is not in the answer.
     let shown = folder.path().join("fifo [2J x");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).expect("a FIFO");
+    make_fifo(&fifo)?;
     let file_set = FileSet::new("fifo", &["ReadFifo = yes"], &[&fifo]);
     let Some((ports, bed)) = both("activity", vec![file_set])? else { return skip::test(bed::ONLY_OURS) };
     let ask = |port| session(port, 0, &[b".status activity api=2 api_opts=j"]);

@@ -9,9 +9,9 @@ use std::net::TcpListener;
 use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session};
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, thread_names, wait_for};
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, make_fifo, thread_names, wait_for,
+};
 
 const FULL: &str = "level = full  mtime_only=0 \n";
 
@@ -69,7 +69,7 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
     }
     let mut bed = bed_in_clear("cancel-reaches")?;
     let fifo = bed.folder().join("fifo");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&fifo)?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
@@ -94,7 +94,7 @@ fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
     }
     let mut bed = bed_in_clear("cancel-before")?;
     let fifo = bed.folder().join("fifo");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&fifo)?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     for (job, (packets, _)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
@@ -174,7 +174,7 @@ fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
     }
     let mut bed = bed_in_clear("director-gone")?;
     let fifo = bed.folder().join("fifo");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&fifo)?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
@@ -229,7 +229,7 @@ fn a_list_in_a_fifo_is_read_once_it_has_a_writer() -> Result<()> {
         fs::write(source.join(name), name).unwrap();
     }
     let fifo = bed.folder().join("fifo");
-    mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&fifo)?;
     let list = format!("F <{}\n", fifo.display());
     let packets = [b"fileset vss=0\n".as_slice(), b"I\n", b"O M\n", b"N\n", list.as_bytes(), b"N\n", b"N\n"];
     let mut peer = begin(bed.client("test")?.port(), 1, &packets)?;

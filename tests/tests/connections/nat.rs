@@ -12,13 +12,12 @@ use std::thread::{self, JoinHandle};
 
 use bed::{
     Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Folder, Noise, PATIENCE, Process, ReservedPort, Result,
-    argv, fd_argv, fifo_writer, measure_tree, run, wait_for,
+    argv, fd_argv, fifo_writer, make_fifo, measure_tree, run, wait_for,
 };
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sched::{CloneFlags, setns};
 use nix::sys::socket::{setsockopt, sockopt};
-use nix::sys::stat::Mode;
-use nix::unistd::{geteuid, mkfifo};
+use nix::unistd::geteuid;
 
 use super::{CLIENTS, back_up_and_restore, fill, wait_until_registered};
 
@@ -234,7 +233,7 @@ fn a_job_whose_connection_the_router_drops_ends_with_one_message() -> Result<()>
     let mut options = BedOptions::new("forgotten", clients.map(|(name, fd)| ClientOptions::new(fd).named(name)))?;
     for client in CLIENTS {
         let fifo = options.folder.path().join(client);
-        mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        make_fifo(&fifo)?;
         options.file_sets.push(FileSet::new(client, &["Signature = MD5", "ReadFifo = yes"], &[&fifo]));
     }
     let Some((bed, behind)) = stage(options)? else {

@@ -7,11 +7,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
-
 use bed::peer::{EOD, Frame, director_session};
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result, fifo_writer};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result, fifo_writer, make_fifo};
 
 const SESSIONS: usize = 200;
 const JOBS: usize = 10;
@@ -27,7 +24,7 @@ fn stage(fd: Fd) -> Result<(Bed, Vec<PathBuf>)> {
     options.device = vec!["Maximum Concurrent Jobs = 20".to_owned()];
     let fifos: Vec<PathBuf> = (0..JOBS).map(|number| options.folder.path().join(format!("fifo{number}"))).collect();
     for (number, fifo) in fifos.iter().enumerate() {
-        mkfifo(fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        make_fifo(fifo)?;
         let options_of_set = ["Signature = MD5", "ReadFifo = yes"];
         options.file_sets.push(FileSet::new(&format!("fifo{number}"), &options_of_set, &[fifo]));
     }

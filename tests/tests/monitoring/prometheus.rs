@@ -7,14 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
 use serde_json::Value;
 
 use crate::metrics::{get, names_agree, root, sample};
 use bed::{
     Authority, Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, Process, ReservedPort, Result, argv,
-    fifo_writer, run, wait_for,
+    fifo_writer, make_fifo, run, wait_for,
 };
 
 /// What the jobs save in pieces, bytes.
@@ -93,7 +91,7 @@ impl Stage {
         let tls: Vec<_> = tls.collect();
         options.clients.iter_mut().for_each(|client| client.fd_director.clone_from(&tls));
         let fifo = options.folder.path().join("fifo");
-        mkfifo(&fifo, Mode::from_bits_truncate(0o600)).unwrap();
+        make_fifo(&fifo)?;
         options.file_sets = vec![FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo])];
         Ok(Self { bed: Bed::start(options)?, fifo, metrics: port })
     }

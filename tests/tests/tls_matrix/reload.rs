@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, Result, fifo_writer, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Folder, PATIENCE, Result, fifo_writer, make_fifo, wait_for};
 use nix::sys::signal::Signal;
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
 
 use crate::papers;
 use crate::states::State;
@@ -33,7 +31,7 @@ fn certificates_are_read_again_at_sighup_and_no_job_notices() -> Result<()> {
     client.dir_client = State::of("certreq").lines(&papers, "Director");
     let mut options = BedOptions::new("reload", [client])?;
     let fifo = folder.path().join("fifo");
-    mkfifo(&fifo, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+    make_fifo(&fifo)?;
     options.file_sets = vec![FileSet::new("Fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo])];
     let mut bed = Bed::start(options)?;
     is_trusted(&bed, true)?;

@@ -7,9 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bed::{Catalog, Noise, Result, set_fixed_times};
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use bed::{Catalog, Noise, Result, make_fifo, set_fixed_times};
 
 /// Files of the tree `data`: one for each kind of damage, and some that stay as they are.
 const DATA: [&str; 8] =
@@ -56,7 +54,7 @@ pub(crate) fn build(source: &Path) -> Result<()> {
     fs::hard_link(disk.join("untouched"), disk.join("second name")).unwrap();
     symlink("untouched", disk.join("link")).unwrap();
     symlink("nowhere", disk.join("dangling")).unwrap();
-    mkfifo(&disk.join("fifo"), Mode::from_bits_truncate(0o600)).unwrap();
+    make_fifo(&disk.join("fifo"))?;
     drop(UnixListener::bind(disk.join("socket")).unwrap());
 
     for name in DATA {

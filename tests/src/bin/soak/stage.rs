@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result, faketime, job_resource};
-use nix::sys::stat::Mode;
-use nix::unistd::mkfifo;
+use bed::{
+    Bed, BedError, BedOptions, ClientOptions, Fd, FileSet, Keys, Noise, Result, faketime, job_resource, make_fifo,
+};
 
 use crate::compare::Key;
 use crate::living;
@@ -64,7 +64,7 @@ impl Stage {
         }
         for client in HELD {
             let gate = options.folder.path().join(gate_name(client));
-            mkfifo(&gate, Mode::from_bits_truncate(0o600)).map_err(BedError::file_errno("create", &gate))?;
+            make_fifo(&gate)?;
             let set = FileSet::new(client, &["Signature = MD5", "ReadFifo = yes"], &[&few, &gate]);
             options.file_sets.push(set);
             options.director_resources.push(job("held", client, client, "Type = Backup\nLevel = Full"));
