@@ -12,10 +12,10 @@ use fd_walk::{Purpose, WalkSettings};
 use super::support::{Bed, Log};
 use crate::{BackupError, EstimatePlan, EstimateTotals, estimate};
 
-fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
-    let plan = EstimatePlan {
+fn plan(bed: &Bed, walk: WalkSettings, listing: bool) -> EstimatePlan {
+    EstimatePlan {
         fileset: Arc::clone(&bed.plan.fileset),
-        walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() },
+        walk,
         accurate: None,
         network_buffer: 0,
         encrypts: false,
@@ -23,9 +23,13 @@ fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
         facts: Arc::new(NoFacts),
         late: None,
         listing,
-    };
+    }
+}
+
+fn run(bed: &Bed, listing: bool, limit: u64) -> (EstimateTotals, Vec<String>) {
+    let walk = WalkSettings { purpose: Purpose::Estimate { limit }, ..WalkSettings::default() };
     let log = Log::new(Arc::new(Progress::default()));
-    let result = estimate(&plan, &log, &CancelToken::new()).unwrap();
+    let result = estimate(&plan(bed, walk, listing), &log, &CancelToken::new()).unwrap();
     let lines = log.lines.into_inner().unwrap();
     assert!(lines.iter().all(|(kind, _)| *kind == MessageType::Info));
     (result, lines.into_iter().map(|(_, line)| line).collect())
@@ -50,17 +54,7 @@ fn files_are_counted_and_listed_but_not_read() {
 #[test]
 fn a_cancelled_estimate_has_no_result() {
     let bed = Bed::new("M");
-    let plan = EstimatePlan {
-        fileset: Arc::clone(&bed.plan.fileset),
-        walk: WalkSettings::default(),
-        accurate: None,
-        network_buffer: 0,
-        encrypts: false,
-        plugins: Arc::default(),
-        facts: Arc::new(NoFacts),
-        late: None,
-        listing: false,
-    };
+    let plan = plan(&bed, WalkSettings::default(), false);
     let cancel = CancelToken::new();
     cancel.cancel();
     let log: &dyn JobLog = &Log::new(Arc::default());
