@@ -1,12 +1,10 @@
 //! A job that waits for something on its own host, and is cancelled or loses its Director: the wait
 //! ends, and so does what was started for it.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::io::Write as _;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bed::peer::{EOD, Frame, Peer, director_session};
 use bed::{
@@ -19,6 +17,16 @@ fn bed_in_clear(label: &str) -> Result<Bed> {
     let options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     options.source()?;
     Bed::start(options)
+}
+
+/// The bed, a FIFO without a writer, and the daemon's port and process.
+fn stage(label: &str) -> Result<(Bed, PathBuf, u16, u32)> {
+    let mut bed = bed_in_clear(label)?;
+    let fifo = bed.folder().join("fifo");
+    make_fifo(&fifo)?;
+    let client = bed.client("test")?;
+    let (port, pid) = (client.port(), client.pid()?);
+    Ok((bed, fifo, port, pid))
 }
 
 fn begin(port: u16, job: u32, packets: &[&[u8]]) -> Result<Peer> {
@@ -34,6 +42,14 @@ fn cancel(port: u16, job: u32) -> Result<()> {
     let mut console = director_session(port, 0)?;
     console.send(format!("cancel Job=script.2026-01-01_00.00.00_{job:02}\n").as_bytes())?;
     console.expect("2001 Job ")?;
+    Ok(())
+}
+
+/// Whatever else it says, the job ends as canceled.
+fn must_end_canceled(peer: &mut Peer, what: &str) -> Result<()> {
+    let said = peer.rest()?;
+    let end = said.iter().map(Frame::text).find(|text| text.starts_with("2800 End Job"));
+    assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{what}: {said:?}");
     Ok(())
 }
 
@@ -67,10 +83,7 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits on");
     }
-    let mut bed = bed_in_clear("cancel-reaches")?;
-    let fifo = bed.folder().join("fifo");
-    make_fifo(&fifo)?;
-    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let (_bed, fifo, port, pid) = stage("cancel-reaches")?;
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
         let mut peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
@@ -78,9 +91,7 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
             wait_for_children(pid, true)?;
         }
         cancel(port, job)?;
-        let said = peer.rest()?;
-        let end = said.iter().map(Frame::text).find(|text| text.starts_with("2800 End Job"));
-        assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{what}: {end:?}");
+        must_end_canceled(&mut peer, &what)?;
         wait_for_children(pid, false)?;
     }
     Ok(())
@@ -92,10 +103,7 @@ fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits on");
     }
-    let mut bed = bed_in_clear("cancel-before")?;
-    let fifo = bed.folder().join("fifo");
-    make_fifo(&fifo)?;
-    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let (_bed, fifo, port, pid) = stage("cancel-before")?;
     for (job, (packets, _)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
         let mut peer = begin(port, job, &[])?;
@@ -135,9 +143,7 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
         let mut peer = begin(port, job, &[storage.as_bytes()])?;
         let _line = (storage_port != 0).then(|| silent.accept().unwrap());
         cancel(port, job)?;
-        let said = peer.rest()?;
-        let end = said.iter().map(Frame::text).find(|text| text.starts_with("2800 End Job"));
-        assert!(end.as_ref().is_some_and(|end| end.starts_with("2800 End Job TermCode=65 ")), "{said:?}");
+        must_end_canceled(&mut peer, &storage)?;
     }
     Ok(())
 }
@@ -161,8 +167,7 @@ fn a_storage_daemon_that_is_waited_for_is_told_before_the_wait_is_over() -> Resu
         let said = peer.receive_text()?;
         assert!(said.starts_with("Jmsg ") && wanted.iter().all(|text| said.contains(text)), "{said}");
         cancel(port, job)?;
-        let rest = peer.rest()?;
-        assert!(rest.iter().map(Frame::text).any(|text| text.starts_with("2800 End Job TermCode=65 ")), "{rest:?}");
+        must_end_canceled(&mut peer, &said)?;
     }
     Ok(())
 }
@@ -172,10 +177,7 @@ fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test("the stock daemon waits on");
     }
-    let mut bed = bed_in_clear("director-gone")?;
-    let fifo = bed.folder().join("fifo");
-    make_fifo(&fifo)?;
-    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let (bed, fifo, port, pid) = stage("director-gone")?;
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
         if runs {
