@@ -85,4 +85,21 @@ impl StockRecord {
             }
         }
     }
+    /// The same for each part of a row. The bed's folder becomes `@`, and the row begins each text.
+    pub fn differences_of_parts(
+        &self,
+        folder: &Path,
+        row: &str,
+        input: &str,
+        parts: Vec<(&'static str, Vec<String>)>,
+    ) -> Result<Vec<String>> {
+        let folder = folder.display().to_string();
+        let mut wrong = Vec::new();
+        for (part, lines) in parts {
+            let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
+            let told = self.differences(row, part, input, &lines)?;
+            wrong.extend(told.into_iter().map(|text| format!("{row}: {text}")));
+        }
+        Ok(wrong)
+    }
 }

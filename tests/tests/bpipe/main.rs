@@ -221,14 +221,7 @@ fn parts(bed: &Bed, row: &Row, job: &JobResult) -> Result<Parts> {
 
 /// What differs from the stock daemon in the parts of one row.
 fn differences(record: &StockRecord, bed: &Bed, what: &str, row: &Row, parts: Parts) -> Result<Vec<String>> {
-    let folder = bed.folder().display().to_string();
-    let mut wrong = Vec::new();
-    for (part, lines) in parts {
-        let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
-        let told = record.differences(&format!("{} {what}", row.name), part, &row.input(), &lines)?;
-        wrong.extend(told.into_iter().map(|text| format!("{} {what}: {text}", row.name)));
-    }
-    Ok(wrong)
+    record.differences_of_parts(bed.folder(), &format!("{} {what}", row.name), &row.input(), parts)
 }
 
 /// Where a restore goes. The path is as long for each, and is not the daemon's business to make.

@@ -97,5 +97,5 @@ pub(crate) fn differences() -> Result<Vec<String>> {
     let lines = told(&mut bed, NAME)?;
     assert!(lines.iter().filter(|line| line.contains("Loaded plugin")).count() == 3, "{lines:#?}");
     let input = format!("{BAD:?}");
-    crate::stage::differences(&StockRecord::open("plugins")?, &bed, "loads", &input, vec![("lines", lines)])
+    StockRecord::open("plugins")?.differences_of_parts(bed.folder(), "loads", &input, vec![("lines", lines)])
 }

@@ -175,30 +175,12 @@ impl Stage {
 
     /// What differs from the stock daemon in the parts of one job.
     pub(crate) fn differences(&self, record: &StockRecord, what: &str, row: &Row, parts: Parts) -> Result<Vec<String>> {
-        differences(record, &self.bed, what, &row.lines.join("\n"), parts)
+        record.differences_of_parts(self.bed.folder(), what, &row.lines.join("\n"), parts)
     }
 
     pub(crate) fn row(&self, name: &str) -> &Row {
         self.rows.iter().find(|row| row.name == name).unwrap()
     }
-}
-
-/// What differs from the stock daemon in any part.
-pub(crate) fn differences(
-    record: &StockRecord,
-    bed: &Bed,
-    what: &str,
-    input: &str,
-    parts: Parts,
-) -> Result<Vec<String>> {
-    let folder = bed.folder().display().to_string();
-    let mut wrong = Vec::new();
-    for (part, lines) in parts {
-        let lines: Vec<_> = lines.iter().map(|line| line.replace(&folder, "@")).collect();
-        let told = record.differences(what, part, input, &lines)?;
-        wrong.extend(told.into_iter().map(|text| format!("{what}: {text}")));
-    }
-    Ok(wrong)
 }
 
 /// What differs between two restores, whichever daemon has saved and restored.

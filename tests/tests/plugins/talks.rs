@@ -257,7 +257,8 @@ pub(crate) fn differences() -> Result<Vec<String>> {
             }
         }
         let parts = vec![("frames", frames), ("trace", trace)];
-        wrong.extend(crate::stage::differences(&record, &bed, &format!("talk {}", talk.name), talk.name, parts)?);
+        let row = format!("talk {}", talk.name);
+        wrong.extend(record.differences_of_parts(bed.folder(), &row, talk.name, parts)?);
     }
     Ok(wrong)
 }
