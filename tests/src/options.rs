@@ -177,6 +177,12 @@ impl ClientOptions {
         self
     }
 
+    /// These commands run before the daemon, in a namespace of mounts of its own. Needs root.
+    pub fn mount_first(&mut self, commands: &str) {
+        let script = format!("{commands} && exec \"$@\"");
+        self.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(str::to_owned).to_vec();
+    }
+
     /// The name of the daemon's resource, `<name>-fd`.
     pub fn daemon_name(&self) -> String {
         format!("{}-fd", self.name)

@@ -184,12 +184,6 @@ fn mtime_only_holds_in_accurate_jobs_unless_the_letters_say_else() -> Result<()>
     Ok(())
 }
 
-/// Runs the daemon where these commands have changed its view of the host.
-fn on_another_host(client: &mut ClientOptions, commands: &str) {
-    let script = format!("{commands} && exec \"$@\"");
-    client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
-}
-
 #[test]
 fn a_heavy_expression_needs_neither_proc_nor_dev_null() -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
@@ -203,7 +197,7 @@ fn a_heavy_expression_needs_neither_proc_nor_dev_null() -> Result<()> {
     let lines = ["Regex = \"/(.)\\\\1$\"", "Exclude = yes"];
     options.file_sets = vec![FileSet::new("Twice", &lines, &[&source])];
     for client in &mut options.clients {
-        on_another_host(client, "mount -t tmpfs none /proc && mount -t tmpfs none /dev && mknod /dev/urandom c 1 9");
+        client.mount_first("mount -t tmpfs none /proc && mount -t tmpfs none /dev && mknod /dev/urandom c 1 9");
         client.job = vec!["Client Run Before Job = \"echo run\"".to_owned()];
     }
     let bed = Bed::start(options)?;
@@ -225,7 +219,7 @@ fn a_storage_daemon_whose_name_is_known_for_ipv6_only_is_reached() -> Result<()>
     let hosts = options.folder.path().join("hosts");
     fs::write(&hosts, "127.0.0.1 localhost\n::1 storage.test\n").unwrap();
     for client in &mut options.clients {
-        on_another_host(client, &format!("mount --bind '{}' /etc/hosts", hosts.display()));
+        client.mount_first(&format!("mount --bind '{}' /etc/hosts", hosts.display()));
         client.dir_client = vec!["FD Storage Address = storage.test".to_owned()];
     }
     let bed = Bed::start(options)?;
@@ -295,7 +289,7 @@ fn a_daemon_starts_saves_and_restores_where_its_own_disk_is_full() -> Result<()>
     fs::write(options.source()?.join("f"), "f").unwrap();
     let work = options.folder.path().join("work/test").display().to_string();
     let commands = format!("mount -t tmpfs -o size=16k none '{work}' && ! head -c 20000 /dev/zero >'{work}/full'");
-    options.clients.iter_mut().for_each(|client| on_another_host(client, &commands));
+    options.clients.iter_mut().for_each(|client| client.mount_first(&commands));
     let bed = Bed::start(options)?;
     let job = bed.backup("test", "")?.must_be_good()?;
     let to = bed.folder().join("restored/here");

@@ -55,8 +55,7 @@ fn with_own_etc(client: &mut ClientOptions, folder: &Path, hosts: &str) -> Resul
     let etc = folder.join(format!("etc-{}", client.name));
     run(&argv(["cp", "-a", "/etc", etc.to_str().unwrap()]), b"")?;
     std::fs::write(etc.join("hosts"), hosts).unwrap();
-    let script = format!("mount --bind '{}' /etc && exec \"$@\"", etc.display());
-    client.wrapper = ["unshare", "--mount", "sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+    client.mount_first(&format!("mount --bind '{}' /etc", etc.display()));
     Ok(())
 }
 

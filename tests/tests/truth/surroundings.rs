@@ -37,8 +37,7 @@ fn build(top: &Path) -> std::io::Result<()> {
 
 fn client_without_proc() -> Result<ClientOptions> {
     let mut client = ClientOptions::new(Fd::under_test()?).named("test");
-    let script = "umount -l /proc && exec \"$@\"";
-    client.wrapper = ["unshare", "--mount", "sh", "-c", script, "sh"].map(ToOwned::to_owned).to_vec();
+    client.mount_first("umount -l /proc");
     Ok(client)
 }
 
