@@ -30,6 +30,7 @@ use crate::sample::{Sample, Side};
 use crate::statistics::float;
 use crate::surroundings::{Stalls, Surroundings, asked, resident};
 use crate::tree::{Kind, Standing, drop_caches, visit, warm};
+use crate::volumes::remove_volumes;
 
 /// A bed with one tree and one variant.
 pub struct Group<'a> {
@@ -530,7 +531,9 @@ impl<'a> Group<'a> {
     /// Makes room of a restored tree; keeps a Full for what builds on it.
     fn keep(&mut self, cell: Cell, side: Side, result: JobResult) -> Result<()> {
         match cell.level {
-            Level::Full => self.full.insert(side, result).map_or(Ok(()), |old| self.delete(&old, side)),
+            Level::Full => {
+                self.full.insert(side, result).map_or(Ok(()), |old| remove_volumes(&self.bed, &old, side.name()))
+            }
             level if level.is_restore() && side != Side::Floor => self.restored.empty(side.name()),
             _ => Ok(()),
         }
@@ -543,16 +546,7 @@ impl<'a> Group<'a> {
         if !matches!(cell.tree.kind, Kind::Single | Kind::Holes) || cell.level != Level::Full {
             return Ok(());
         }
-        self.full.remove(&side).map_or(Ok(()), |old| self.delete(&old, side))
-    }
-
-    fn delete(&self, job: &JobResult, side: Side) -> Result<()> {
-        for path in self.volumes(job, side)? {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            self.bed.console(&[&format!("delete volume={name} yes")])?;
-            fs::remove_file(&path).map_err(BedError::file("remove", &path))?;
-        }
-        Ok(())
+        self.full.remove(&side).map_or(Ok(()), |old| remove_volumes(&self.bed, &old, side.name()))
     }
 }
 
