@@ -32,9 +32,6 @@ pub(crate) mod mount;
 use mount::Mount;
 
 const BUCKET: &str = "objects";
-/// Server and relay are on this host only because this is a bench; a backup would give way to them.
-pub(crate) const NO_MANNERS: &str = "job.manners = \"off\"";
-
 /// How a bucket is saved.
 #[derive(Debug, Clone, Copy)]
 pub struct BucketKind {
@@ -68,17 +65,7 @@ impl<'a> Buckets<'a> {
     /// Raises the server, fills the bucket and raises the bed.
     pub fn start(cell: Cell, kind: BucketKind, tree: &Standing, watch: &'a Watch) -> Result<Self> {
         let BucketKind { mounted, in_flight, round_trip } = kind;
-        let mut options = BedOptions::new("bucket", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
-        for client in &mut options.clients {
-            client.settings.push(NO_MANNERS.to_owned());
-        }
-        for client in options.clients.iter_mut().filter(|client| client.fd == Fd::Ours) {
-            client.plugins = Plugins::s3(&options.folder)?;
-        }
-        // A volume for each job, so that old ones can go.
-        options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-        let gateway =
-            Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
+        let (mut options, gateway) = options("bucket")?;
         gateway.make_bucket(BUCKET)?;
         let objects = place_all(&gateway, &tree.path)?;
         let distance = Distance::to(gateway.port(), round_trip)?;
@@ -182,13 +169,34 @@ impl<'a> Buckets<'a> {
     /// Fails if a job has not saved what it must; makes room of what the next one does not need.
     fn keep(&mut self, cell: Cell, side: Side, job: JobResult) -> Result<()> {
         let is_full = cell.level == Level::Full;
-        let is_whole = if is_full { job.row.files >= self.objects } else { job.row.files < self.objects.div_ceil(2) };
-        if !is_whole {
-            return Err(BedError::Usage(format!("{cell}: {} has saved {} files", side.name(), job.row.files)));
-        }
+        must_be_whole(&format!("{cell}: {}", side.name()), &job, is_full, self.objects)?;
         let old = if is_full { self.full.insert(side, job) } else { Some(job) };
         old.map_or(Ok(()), |old| remove_volumes(&self.bed, &old, side.name()))
     }
+}
+
+/// A bed with both daemons, ours with its plugin, and a server of buckets.
+pub(crate) fn options(label: &str) -> Result<(BedOptions, Gateway)> {
+    let mut options = BedOptions::new(label, [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    for client in &mut options.clients {
+        // Server and relay are on this host only because this is a bench; a backup would give way
+        // to them.
+        client.settings.push("job.manners = \"off\"".to_owned());
+    }
+    for client in options.clients.iter_mut().filter(|client| client.fd == Fd::Ours) {
+        client.plugins = Plugins::s3(&options.folder)?;
+    }
+    // A volume for each job, so that old ones can go.
+    options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
+    let gateway = Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
+    Ok((options, gateway))
+}
+
+/// Fails if a job has not saved what it must of so many objects.
+pub(crate) fn must_be_whole(what: &str, job: &JobResult, is_full: bool, objects: u64) -> Result<()> {
+    let files = job.row.files;
+    let is_whole = if is_full { files >= objects } else { files < objects.div_ceil(2) };
+    if is_whole { Ok(()) } else { Err(BedError::Usage(format!("{what} has saved {files} files"))) }
 }
 
 /// Makes an object of each file of a tree; how many there are.

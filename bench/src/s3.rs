@@ -11,15 +11,12 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bed::{
-    Bed, BedError, BedOptions, ClientOptions, Distance, Fd, FileSet, Gateway, JobResult, Noise, Plugins, Result,
-    children, next_second, say,
-};
+use bed::{Bed, BedError, Distance, Fd, FileSet, Gateway, JobResult, Noise, Result, children, next_second, say};
 use clap::{Args, value_parser};
 use nix::unistd::sync;
 
 use crate::bucket::mount::Mount;
-use crate::bucket::{NO_MANNERS, md5, plugin_set};
+use crate::bucket::{md5, must_be_whole, options, plugin_set};
 use crate::cell::Mounted;
 use crate::connection::Watch;
 use crate::processes::{Before, Cost};
@@ -141,16 +138,7 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     if let (false, Some(missing)) = (kinds.is_empty(), Mount::missing()) {
         return Err(BedError::Usage(missing.to_owned()));
     }
-    let mut options = BedOptions::new("bench-s3", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
-    for client in &mut options.clients {
-        client.settings.push(NO_MANNERS.to_owned());
-    }
-    for client in options.clients.iter_mut().filter(|client| client.fd == Fd::Ours) {
-        client.plugins = Plugins::s3(&options.folder)?;
-    }
-    // A volume for each job, so that old ones can go.
-    options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
-    let gateway = Gateway::start(&options.folder, None)?.ok_or_else(|| BedError::Usage(Gateway::MISSING.to_owned()))?;
+    let (mut options, gateway) = options("bench-s3")?;
     let distance = Distance::to(gateway.port(), Duration::from_millis(wanted.round_trip))?;
     let pages = Pages::start()?;
     let folder = options.folder.path().to_owned();
@@ -254,10 +242,7 @@ impl Stand<'_> {
             let job = self.job(&what, (fd, side), set, level, mount.as_ref())?;
             drop(mount);
             let objects = bucket.objects(self.wanted);
-            let is_whole = if level == "Full" { job.row.files >= objects } else { job.row.files < objects.div_ceil(2) };
-            if !is_whole {
-                return Err(BedError::Usage(format!("{what}: {} has saved {} files", fd.name(), job.row.files)));
-            }
+            must_be_whole(&format!("{what}: {}", fd.name()), &job, level == "Full", objects)?;
             jobs.push(job);
         }
         jobs.iter().try_for_each(|job| remove_volumes(&self.bed, job, fd.name()))
