@@ -2,11 +2,10 @@
 //! again, so a phase may take as many sittings as it likes.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bed::{BedError, Result, say};
+use bed::{Result, say};
 
 use crate::cell::Cell;
 use crate::connection::Watch;
@@ -54,9 +53,7 @@ impl Blocks<'_> {
             missing.is_none()
         });
         let replicas = if self.smoke { 1 } else { phase.replicas };
-        let folder = self.data.join(&phase.name).join(&self.host.name);
-        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
-        self.host.write(&folder)?;
+        let folder = self.host.folder(&self.data, &phase.name)?;
         let raw = folder.join("raw.csv");
         let mut problems = Vec::new();
         let mut blocks = 0;

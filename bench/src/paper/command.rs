@@ -164,12 +164,7 @@ impl Paper {
 fn run_gates(paper: &Path, chosen: &[String]) -> Result<bool> {
     let repository = paper.ancestors().nth(2).unwrap_or(paper);
     let (host, plan) = (Host::here(repository, &env::temp_dir())?, Plan::read(paper)?);
-    let raw = |phase: &str| -> Result<PathBuf> {
-        let folder = paper.join("data").join(phase).join(&host.name);
-        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
-        host.write(&folder)?;
-        Ok(folder.join("raw.csv"))
-    };
+    let raw = |phase: &str| -> Result<PathBuf> { Ok(host.folder(&paper.join("data"), phase)?.join("raw.csv")) };
     counts::run(&plan.count, repository, &raw("counts")?)?;
     gates::run(&plan.gate, chosen, repository, &raw("gates")?)
 }
@@ -251,9 +246,7 @@ fn tail(blocks: &Blocks<'_>, tail: &Tail, home: &Path) -> Result<()> {
         say(&format!("{name} is left out: {missing}"));
         return Ok(());
     }
-    let folder = blocks.data.join(name).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
-    blocks.host.write(&folder)?;
+    let folder = blocks.host.folder(&blocks.data, name)?;
     let (trees, home, seed) = (blocks.trees.clone(), home.to_owned(), blocks.plan.seed);
     let wanted = Wanted { tail, replicas, scale, seed, trees, home };
     tail::measure(&wanted, &folder.join("raw.csv"), blocks.watch, blocks.interrupted)
@@ -267,9 +260,7 @@ fn calls(blocks: &Blocks<'_>) -> Result<()> {
         say(&format!("{CALLS} is left out: {missing}"));
         return Ok(());
     }
-    let folder = blocks.data.join(CALLS).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
-    blocks.host.write(&folder)?;
+    let folder = blocks.host.folder(&blocks.data, CALLS)?;
     let mut restored = Restored::new(trees.with_file_name("restored"))?;
     let mut wanted = plan.calls.clone();
     if blocks.smoke {
@@ -284,9 +275,7 @@ fn rivals(blocks: &Blocks<'_>, paper: &Path) -> Result<bool> {
     let Rivals { replicas, mebibytes, smoke_mebibytes, .. } = blocks.plan.rivals;
     let (replicas, mebibytes) = if blocks.smoke { (1, smoke_mebibytes) } else { (replicas, mebibytes) };
     say(&format!("Phase {RIVALS}: other programs"));
-    let folder = blocks.data.join(RIVALS).join(&blocks.host.name);
-    fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
-    blocks.host.write(&folder)?;
+    let folder = blocks.host.folder(&blocks.data, RIVALS)?;
     let adapters = Adapter::all(&paper.join(RIVALS))?;
     let versions = folder.join("versions.txt");
     fs::write(&versions, run::versions(&adapters)?).map_err(BedError::file("write", &versions))?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bed::setup;
 use bed::{BedError, Result, argv, our_program, run};
@@ -115,8 +115,16 @@ impl Host {
         Ok(self)
     }
 
+    /// The folder of a phase's rows of this host and commit, made if it is missing.
+    pub fn folder(&self, data: &Path, phase: &str) -> Result<PathBuf> {
+        let folder = data.join(phase).join(&self.name);
+        fs::create_dir_all(&folder).map_err(BedError::file("create", &folder))?;
+        self.write(&folder)?;
+        Ok(folder)
+    }
+
     /// Writes it beside the raw rows. Fails if there are rows of other programs.
-    pub fn write(&self, folder: &Path) -> Result<()> {
+    fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join("host.json");
         let known = described(folder);
         for key in OF_A_FOLDER {
