@@ -49,7 +49,7 @@ struct Figures {
 
 /// Measures, the daemons in turn, and gives a table.
 pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Result<String> {
-    let mut options = BedOptions::new("bench-bpipe", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    let mut options = BedOptions::new("bench-bpipe", Fd::BOTH.map(ClientOptions::new))?;
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
     let printer = printer(options.folder.path(), wanted.mebibytes)?;
@@ -63,7 +63,7 @@ pub fn measure(wanted: &Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resu
     for data in &wanted.data {
         for signature in &wanted.signatures {
             for _ in 0..wanted.pairs {
-                for fd in [Fd::Stock, Fd::Ours] {
+                for fd in Fd::BOTH {
                     if interrupted.load(Ordering::Relaxed) {
                         return Err(BedError::Usage("interrupted".to_owned()));
                     }

@@ -177,7 +177,7 @@ impl<'a> Buckets<'a> {
 
 /// A bed with both daemons, ours with its plugin, and a server of buckets.
 pub(crate) fn options(label: &str) -> Result<(BedOptions, Gateway)> {
-    let mut options = BedOptions::new(label, [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    let mut options = BedOptions::new(label, Fd::BOTH.map(ClientOptions::new))?;
     for client in &mut options.clients {
         // Server and relay are on this host only because this is a bench; a backup would give way
         // to them.

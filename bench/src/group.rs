@@ -89,7 +89,7 @@ impl<'a> Group<'a> {
         let mut storage = None;
         if let Variant::Far(round_trip, rate) = cell.variant {
             let line = Line::new(Duration::from_millis(round_trip.into()), rate);
-            for (client, side) in clients.iter_mut().zip([Side::Stock, Side::Ours]) {
+            for (client, side) in clients.iter_mut().zip(Side::BOTH) {
                 let way = line.way()?;
                 client.director_port = Some(way.port);
                 ways.insert(side, way);
@@ -168,7 +168,7 @@ impl<'a> Group<'a> {
 
     /// Makes sure that there is a Full to build on.
     pub fn prepare(&mut self, level: Level) -> Result<()> {
-        for side in [Side::Stock, Side::Ours] {
+        for side in Side::BOTH {
             let needs_one = level != Level::Full || self.cell.variant == Variant::PkiAgain;
             if needs_one && !self.full.contains_key(&side) {
                 self.cell.tree.kind.warm(&self.places.cached)?;
@@ -190,7 +190,7 @@ impl<'a> Group<'a> {
         }
         for _ in 0..times {
             self.tree.touch()?;
-            for side in [Side::Stock, Side::Ours] {
+            for side in Side::BOTH {
                 let job = self.bed.backup(side.name(), &format!("level={saved}"))?.must_be_good()?;
                 self.chains.entry((level, side)).or_default().push(job);
             }
@@ -243,7 +243,7 @@ impl<'a> Group<'a> {
         }
         let busy = busy(self.restored).display().to_string();
         let is_torn = |message: &String| message.contains(&busy) && message.contains(" not correct. Original ");
-        let messages = [Side::Stock, Side::Ours].map(|side| result.messages_of(&format!("{}-fd", side.name())));
+        let messages = Side::BOTH.map(|side| result.messages_of(&format!("{}-fd", side.name())));
         let torn = messages.iter().flatten().filter(|message| is_torn(message)).count();
         let are_all = torn > 0 && usize::try_from(result.row.errors).is_ok_and(|errors| errors == torn);
         if result.row.status == 'E' && are_all { Ok(result) } else { result.must_be('T') }
@@ -480,7 +480,7 @@ impl<'a> Group<'a> {
         let mut differences = Vec::new();
         // A part of the tree has been touched since the Full.
         let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
-        for side in [Side::Stock, Side::Ours] {
+        for side in Side::BOTH {
             let below = self.places.tree.strip_prefix("/").unwrap_or(&self.places.tree);
             let found = compare_trees(&self.tree.path, &self.restored.folder(side.name()).join(below), rules)?;
             differences.extend(found.into_iter().map(|difference| format!("{}: {difference}", side.name())));
@@ -493,7 +493,7 @@ impl<'a> Group<'a> {
         let below = one.strip_prefix("/").unwrap_or(&one);
         let read = |path: &Path| fs::read(path).map_err(BedError::file("read", path));
         let mut differences = Vec::new();
-        for side in [Side::Stock, Side::Ours] {
+        for side in Side::BOTH {
             let restored = self.restored.folder(side.name()).join(below);
             if read(&restored)? != read(&one)? {
                 differences.push(format!("{}: {} differs", side.name(), restored.display()));
@@ -559,7 +559,7 @@ fn has_floor(cell: Cell) -> bool {
 
 /// The daemons of a bed, and the floor's stand-in.
 fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
-    let mut clients: Vec<_> = [Fd::Stock, Fd::Ours].map(ClientOptions::new).into();
+    let mut clients: Vec<_> = Fd::BOTH.map(ClientOptions::new).into();
     if cell.variant == Variant::Accurate {
         for client in &mut clients {
             client.job.push("Accurate = yes".to_owned());

@@ -41,7 +41,7 @@ pub struct Residency {
 
 /// Measures both daemons with both kinds of use.
 pub fn measure() -> Result<Vec<Residency>> {
-    let mut options = BedOptions::new("hot-set", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    let mut options = BedOptions::new("hot-set", Fd::BOTH.map(ClientOptions::new))?;
     let source = options.source()?;
     let (hot, cold) = (source.join("hot"), source.join("cold"));
     noise_file(&hot, &mut Noise::new(1), SIZE << 20)?;
@@ -50,7 +50,7 @@ pub fn measure() -> Result<Vec<Residency>> {
     let bed = Bed::start(options)?;
     let mut found = Vec::new();
     for used in [Use::Mapped, Use::Read] {
-        for fd in [Fd::Stock, Fd::Ours] {
+        for fd in Fd::BOTH {
             // Pages that are not on the disk yet can't be dropped.
             sync();
             drop_pages(&cold)?;

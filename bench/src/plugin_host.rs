@@ -33,8 +33,6 @@ struct Pair {
     load: f64,
 }
 
-const SIDES: [Fd; 2] = [Fd::Stock, Fd::Ours];
-
 /// Measures, the daemons in turn, and gives a table.
 ///
 /// # Errors
@@ -44,7 +42,7 @@ pub fn measure(wanted: Wanted, watch: &Watch, interrupted: &AtomicBool) -> Resul
         ("large", format!("one file of {} MiB", wanted.mebibytes), format!("mib={}", wanted.mebibytes)),
         ("small", format!("{} files of 100 bytes", wanted.files), format!("files={},size=100", wanted.files)),
     ];
-    let mut options = BedOptions::new("bench-plugin-host", SIDES.map(ClientOptions::new))?;
+    let mut options = BedOptions::new("bench-plugin-host", Fd::BOTH.map(ClientOptions::new))?;
     // A volume for each job, so that old ones can go.
     options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
     let plugins = options.folder.make("plugins")?;
@@ -97,7 +95,7 @@ fn add_row(table: &mut String, text: &str, pairs: &[Pair]) {
 fn pair(bed: &mut Bed, watch: &Watch, set: &str) -> Result<Pair> {
     let mut pair = Pair { cpu: [0.0; 2], wall: [0.0; 2], load: load() };
     let mut counts = Vec::new();
-    for ((fd, cpu), wall) in SIDES.into_iter().zip(&mut pair.cpu).zip(&mut pair.wall) {
+    for ((fd, cpu), wall) in Fd::BOTH.into_iter().zip(&mut pair.cpu).zip(&mut pair.wall) {
         let client = bed.client(fd.name())?;
         let (port, pid) = (client.port(), client.pid()?);
         sync();

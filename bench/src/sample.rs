@@ -27,6 +27,9 @@ pub enum Side {
 }
 
 impl Side {
+    /// The daemons that are compared.
+    pub const BOTH: [Self; 2] = [Self::Stock, Self::Ours];
+
     /// Its word, which is also the client's name.
     pub fn name(self) -> &'static str {
         match self {

@@ -32,7 +32,7 @@ impl<'a> Together<'a> {
     /// Raises the bed.
     pub fn start(cell: Cell, count: u16, tree: &'a Standing, watch: &'a Watch) -> Result<Self> {
         let client = |fd: Fd, number| ClientOptions::new(fd).named(&name(fd.name(), number));
-        let clients = [Fd::Stock, Fd::Ours].into_iter().flat_map(|fd| (1..=count).map(move |at| client(fd, at)));
+        let clients = Fd::BOTH.into_iter().flat_map(|fd| (1..=count).map(move |at| client(fd, at)));
         let mut options = BedOptions::new("together", clients)?;
         options.pool = vec!["Maximum Volume Jobs = 1".to_owned()];
         let words = cell.variant.options();

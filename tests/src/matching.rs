@@ -18,7 +18,7 @@ const CLIENTS: [&str; 2] = ["stock", "ours"];
 /// same.
 pub(crate) fn run(patterns: usize, rounds: usize) -> Result<bool> {
     bed::setup::root(&mut |step| say(step))?;
-    let mut options = BedOptions::new("matching", [Fd::Stock, Fd::Ours].map(ClientOptions::new))?;
+    let mut options = BedOptions::new("matching", Fd::BOTH.map(ClientOptions::new))?;
     let source = options.source()?;
     say(&format!("{FILES} empty files, {patterns} patterns, {rounds} rounds."));
     make_files(&source)?;

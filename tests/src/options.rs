@@ -20,6 +20,9 @@ pub enum Fd {
 }
 
 impl Fd {
+    /// Both of them.
+    pub const BOTH: [Self; 2] = [Self::Stock, Self::Ours];
+
     /// The daemon that this run of a suite judges: `FD_UNDER_TEST=stock|ours`, ours when unset.
     pub fn under_test() -> Result<Self> {
         match env::var("FD_UNDER_TEST").as_deref() {

@@ -99,7 +99,7 @@ pub const COLUMNS: [Column; 9] = [
 /// They are of several programs, or of several harnesses.
 pub fn data(sitting: &Sitting, phase: &Phase) -> Result<Data> {
     let samples = sitting.rows(&phase.name, sample::read)?;
-    for side in [Side::Stock, Side::Ours] {
+    for side in Side::BOTH {
         let mine = samples.iter().filter(|one| one.side == side);
         let origins: BTreeSet<_> = mine.map(|one| (&one.program, &one.harness)).collect();
         if origins.len() > 1 {
@@ -113,7 +113,7 @@ pub fn data(sitting: &Sitting, phase: &Phase) -> Result<Data> {
 /// # Errors
 /// The phases are not all of one program of each daemon.
 pub fn one_program(data: &[Data]) -> Result<()> {
-    for side in [Side::Stock, Side::Ours] {
+    for side in Side::BOTH {
         let rows = data.iter().flat_map(|data| &data.samples).filter(|one| one.side == side);
         let programs: BTreeSet<&str> = rows.filter_map(|one| one.program.as_deref()).collect();
         if programs.len() > 1 {
@@ -222,7 +222,7 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
         let bad = data.samples.iter().filter(|one| !one.is_good()).count();
         put(&format!("{}.jobs", phase.name), known(jobs.to_string()));
         put(&format!("{}.jobs.bad", phase.name), known(bad.to_string()));
-        for side in [Side::Stock, Side::Ours] {
+        for side in Side::BOTH {
             let fulls = data.samples.iter().filter(|one| one.side == side && one.cell.level == Level::Full);
             let waits: Vec<f64> = fulls.filter_map(|one| one.queued).collect();
             let long = waits.iter().filter(|wait| **wait >= WHOLE_WAIT).count();

@@ -32,7 +32,6 @@ const HEAD: &str = "cell,daemon,replica,entries,calls,switches,faults";
 const EVENTS: [&str; 3] = ["raw_syscalls:sys_enter", "context-switches", "page-faults"];
 /// The words of these in keys, and their columns.
 const COUNTS: [(&str, usize); 3] = [("calls", 4), ("switches", 5), ("faults", 6)];
-const SIDES: [Side; 2] = [Side::Stock, Side::Ours];
 
 /// A counter of one process.
 struct Counter {
@@ -107,7 +106,7 @@ pub fn measure(
     for cell in wanted.cells()? {
         let is_there = |replica: u32| {
             let mine = there.iter().filter(|row| row.first() == Some(&cell.to_string()));
-            mine.filter(|row| row.get(2) == Some(&replica.to_string())).count() == SIDES.len()
+            mine.filter(|row| row.get(2) == Some(&replica.to_string())).count() == Side::BOTH.len()
         };
         let missing: Vec<u32> = (1..=wanted.replicas).filter(|replica| !is_there(*replica)).collect();
         if missing.is_empty() || interrupted.load(Ordering::Relaxed) {
@@ -117,14 +116,14 @@ pub fn measure(
         let mut stage = Stage::start(cell, &[], &tree, watch, restored)?;
         // The entries are those of a Full, also for a job that saves none of them.
         let full = Cell { level: Level::Full, ..cell };
-        let Replica { samples, .. } = stage.replica(full, 1, &SIDES)?;
+        let Replica { samples, .. } = stage.replica(full, 1, &Side::BOTH)?;
         let entries = samples.first().map_or(0, |sample| sample.files);
         for replica in missing {
             let folder = Folder::new("calls")?;
-            let counters = SIDES.map(|side| stage.pid(side).and_then(|pid| Counter::of(pid, folder.path())));
+            let counters = Side::BOTH.map(|side| stage.pid(side).and_then(|pid| Counter::of(pid, folder.path())));
             let done = stage.replica(cell, replica, &turns(seed, &cell.to_string(), replica));
             let mut text = String::new();
-            for (side, counter) in SIDES.into_iter().zip(counters) {
+            for (side, counter) in Side::BOTH.into_iter().zip(counters) {
                 let [calls, switches, faults] = counter?.end()?;
                 let _ = writeln!(text, "{cell},{},{replica},{entries},{calls},{switches},{faults}", side.name());
                 say(&format!("{cell} #{replica}: {} {calls} calls", side.name()));
@@ -161,7 +160,7 @@ pub fn numbers(wanted: &Calls, rows: &[Vec<String>]) -> Numbers {
                     mine.filter_map(|row| Some(quotient(number(row, column)?, number(row, 3)?))).collect();
                 (!each.is_empty()).then(|| median(&each))
             };
-            let [stock, ours] = SIDES.map(of);
+            let [stock, ours] = Side::BOTH.map(of);
             let shown =
                 |value: Option<f64>, digits: usize| value.map_or(UNKNOWN.to_owned(), |one| format!("{one:.digits$}"));
             let name = format!("{}.{word}", key(cell));

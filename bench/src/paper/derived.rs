@@ -12,9 +12,6 @@ use crate::sample::{Figure, Sample, Side};
 use crate::statistics::{Variation, float, median, quotient, variation};
 use crate::tree::Tree;
 
-/// Both daemons.
-const SIDES: [Side; 2] = [Side::Stock, Side::Ours];
-
 /// The derived numbers of the whole plan.
 pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     let mut numbers = Numbers::new();
@@ -41,7 +38,7 @@ pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
 pub fn profiles(profiles: &[Profile], numbers: &Numbers) -> Numbers {
     let mut found = Numbers::new();
     for Profile { name, key, jobs, clients, .. } in profiles {
-        for side in SIDES.map(Side::name) {
+        for side in Side::BOTH.map(Side::name) {
             let mean = numbers.get(&format!("{key}.job.{side}.mean")).and_then(|text| text.parse::<f64>().ok());
             let all = f64::from(*jobs) * f64::from(*clients);
             let words = [
@@ -103,7 +100,7 @@ fn above(phase: &Phase, cells: &[Cell], base: Variant, data: &Data) -> Numbers {
     let mut numbers = Numbers::new();
     let figures: [(&str, Figure, usize); 2] = [("cpu", |one| one.fd, 3), ("time", |one| one.connection, 1)];
     for &cell in cells {
-        for side in SIDES {
+        for side in Side::BOTH {
             for (word, figure, digits) in figures {
                 let of = |cell| middle(&data.samples, cell, side, figure);
                 let more = of(cell).zip(of(Cell { variant: base, ..cell })).map(|(with, without)| with - without);
@@ -129,7 +126,7 @@ pub fn fulls(family: &Family) -> Result<BTreeMap<Tree, Vec<Cell>>> {
 fn choices(phase: &Phase, family: &Family, rate: u32, data: &Data) -> Result<Numbers> {
     let mut numbers = Numbers::new();
     for (tree, cells) in fulls(family)? {
-        for side in SIDES {
+        for side in Side::BOTH {
             let seconds = |cell: &Cell| {
                 let time = middle(&data.samples, *cell, side, |one| one.connection)? / 1000.0;
                 let bytes = middle(&data.samples, *cell, side, |one| float(one.bytes))?;
@@ -172,7 +169,8 @@ mod tests {
         let bare = Cell::choose("media1 full bare").unwrap()[0];
         let with = Cell { variant: Variant::Bare(Part::Signature("MD5")), ..bare };
         let row = |cell, side, fd| Sample { cell, fd, ..sample(side, 1) };
-        let samples = SIDES.iter().flat_map(|side| [row(bare, *side, 0.5), row(with, *side, 0.75)]).collect::<Vec<_>>();
+        let samples =
+            Side::BOTH.iter().flat_map(|side| [row(bare, *side, 0.5), row(with, *side, 0.75)]).collect::<Vec<_>>();
         let found =
             above(&plan.phase[0], &[with, bare], Variant::Bare(Part::Nothing), &Data { host: String::new(), samples });
         assert_eq!(found["nine.media1.full.bare-md5.above.cpu.ours"], "0.250");
@@ -222,7 +220,7 @@ mod tests {
             for cell in cells {
                 let (connection, bytes) =
                     if cell.variant == Variant::Default { (1000.0, 500_000_000) } else { (2000.0, 100_000_000) };
-                samples.extend(SIDES.map(|side| Sample { cell, connection, bytes, ..sample(side, 1) }));
+                samples.extend(Side::BOTH.map(|side| Sample { cell, connection, bytes, ..sample(side, 1) }));
             }
         }
         let data = Data { host: String::new(), samples };

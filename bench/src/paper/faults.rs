@@ -10,7 +10,6 @@ use bed::{BedError, Fd, Result};
 use crate::paper::analysis::Numbers;
 
 const HEAD: &str = "daemon,class,harm,shown_by,what";
-const DAEMONS: [Fd; 2] = [Fd::Stock, Fd::Ours];
 /// What a fault is about.
 const CLASSES: [&str; 4] = ["memory", "concurrency", "logic", "interface"];
 /// What it did: the word, and how the table says it.
@@ -43,7 +42,7 @@ fn read(path: &Path) -> Result<Vec<Fault>> {
     }
     let fault = |(number, line): (usize, &str)| {
         let [daemon, class, harm, _shown_by, _what] = columns(line).ok_or_else(|| problem(number))?;
-        let is_known = DAEMONS.iter().any(|one| one.name() == daemon)
+        let is_known = Fd::BOTH.iter().any(|one| one.name() == daemon)
             && CLASSES.contains(&class)
             && HARMS.iter().any(|(word, _)| *word == harm);
         let [daemon, class, harm] = [daemon, class, harm].map(str::to_owned);
@@ -56,7 +55,7 @@ fn read(path: &Path) -> Result<Vec<Fault>> {
 pub fn numbers(paper: &Path) -> Result<Numbers> {
     let faults = read(&paper.join("faults.csv"))?;
     let mut numbers = Numbers::new();
-    for daemon in DAEMONS.map(Fd::name) {
+    for daemon in Fd::BOTH.map(Fd::name) {
         let own = || faults.iter().filter(|fault| fault.daemon == daemon);
         for class in CLASSES.into_iter().chain(["all"]) {
             let of = || own().filter(|fault| class == "all" || fault.class == class);
@@ -73,7 +72,7 @@ pub fn numbers(paper: &Path) -> Result<Numbers> {
 /// The table.
 pub fn table(numbers: &Numbers) -> String {
     let columns =
-        || DAEMONS.into_iter().flat_map(|daemon| CLASSES.into_iter().chain(["all"]).map(move |class| (daemon, class)));
+        || Fd::BOTH.into_iter().flat_map(|daemon| CLASSES.into_iter().chain(["all"]).map(move |class| (daemon, class)));
     let heads: Vec<_> = columns().map(|(daemon, class)| format!("{}: {class}", daemon.name())).collect();
     let mut text =
         format!("| what it did | {} |\n| --- | {} |\n", heads.join(" | "), vec!["--:"; heads.len()].join(" | "));

@@ -253,9 +253,8 @@ mod tests {
     fn figures_show_every_cell_measured_or_not_and_are_whole() {
         let plan = plan();
         let cell = plan.phase[0].family[0].cells().unwrap()[0];
-        let samples = [1, 2, 3]
-            .into_iter()
-            .flat_map(|replica| [Side::Stock, Side::Ours].map(|side| Sample { cell, ..sample(side, replica) }));
+        let samples =
+            [1, 2, 3].into_iter().flat_map(|replica| Side::BOTH.map(|side| Sample { cell, ..sample(side, replica) }));
         let first = Data { host: String::new(), samples: samples.collect() };
         let data: Vec<_> = [first].into_iter().chain(plan.phase.iter().skip(1).map(|_| Data::default())).collect();
         for (name, figure) in figures(&plan, &data, &measured(&plan, &data).unwrap()).unwrap() {

@@ -20,7 +20,7 @@ pub fn make_up(plan: &Plan, data: &Path) -> Result<()> {
             let mut draws = Draws::new(seed_of(plan.seed, &format!("{}/{cell}", phase.name)));
             for replica in 1..=phase.replicas {
                 let floor = phase.floor.then_some(Side::Floor);
-                for (turn, side) in (1..).zip([Side::Stock, Side::Ours].into_iter().chain(floor)) {
+                for (turn, side) in (1..).zip(Side::BOTH.into_iter().chain(floor)) {
                     sample::append(&folder.join("raw.csv"), &row(cell, side, replica, turn, &mut draws))?;
                 }
             }

@@ -16,7 +16,6 @@ const PARTS: usize = 4;
 /// Their words in keys, their factors from milliseconds, and their digits.
 const WORDS: [(&str, f64, usize); PARTS] =
     [("constant", 1.0, 1), ("file", 1000.0, 1), ("mebibyte", 1.0, 2), ("round-trips", 1.0, 1)];
-const SIDES: [Side; 2] = [Side::Stock, Side::Ours];
 const MIB: f64 = 1_048_576.0;
 /// The phase whose cells have a line between.
 const LINES: &str = "far: ";
@@ -85,7 +84,7 @@ fn predicted(parts: &[f64; PARTS], point: &Point) -> f64 {
 pub fn numbers(plan: &Plan, data: &[Data]) -> Result<Numbers> {
     let Model { fitted, judged } = &plan.model;
     let mut numbers = Numbers::new();
-    for side in SIDES {
+    for side in Side::BOTH {
         let name = format!("model.{}", side.name());
         let (by, other) = (points(fitted, plan, data, side)?, points(judged, plan, data, side)?);
         let parts = by.as_deref().map(fit);
@@ -132,7 +131,7 @@ pub fn table(plan: &Plan, numbers: &Numbers) -> String {
     for (word, names) in [("fitted", &plan.model.fitted), ("judged", &plan.model.judged)] {
         for name in names {
             let key = name.replace(": ", ".").replace(' ', ".");
-            let values = SIDES.map(|side| {
+            let values = Side::BOTH.map(|side| {
                 let get = |word: &str| numbers.get(&format!("model.{}.{key}.{word}", side.name()));
                 ["measured", "predicted", "off"].map(|word| get(word).map_or(UNKNOWN, String::as_str)).join(" | ")
             });

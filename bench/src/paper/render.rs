@@ -214,7 +214,7 @@ mod tests {
         let cell = plan.phase[0].cells().unwrap()[0];
         for sitting in ["elsewhere", plan.sitting.as_deref().unwrap()] {
             let raw = folder.make(&format!("data/{}/{sitting}", plan.phase[0].name)).unwrap().join("raw.csv");
-            for side in [Side::Stock, Side::Ours] {
+            for side in Side::BOTH {
                 sample::append(&raw, &Sample { cell, ..sample::tests::sample(side, 1) }).unwrap();
             }
         }

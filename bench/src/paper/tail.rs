@@ -159,7 +159,7 @@ pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTree
     let mut numbers = BTreeMap::new();
     for Tail { name: tail, .. } in tails {
         let best = sitting.rows(tail, read)?;
-        for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
+        for name in Fd::BOTH.map(Fd::name) {
             let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
             numbers.insert(format!("{tail}.{name}.n"), rows.len().to_string());
             let known = |text: String| if rows.is_empty() { unknown.to_owned() } else { text };
@@ -186,7 +186,7 @@ pub fn table(tails: &[Tail], numbers: &BTreeMap<String, String>) -> String {
          | P99 of all, ms, at most |\n| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |\n",
     );
     for Tail { name: tail, title, .. } in tails {
-        for name in [Fd::Stock, Fd::Ours].map(Fd::name) {
+        for name in Fd::BOTH.map(Fd::name) {
             let get = |word: &str| numbers.get(&format!("{tail}.{name}.{word}")).cloned().unwrap_or_default();
             let columns = ["n", "job", "transactions", "slow", "p50", "p90", "p99", "all.p99"].map(get);
             let _ = writeln!(text, "| {title} | {name} | {} |", columns.join(" | "));

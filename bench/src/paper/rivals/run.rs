@@ -60,7 +60,7 @@ pub fn measure(wanted: Wanted, adapters: &[Adapter], raw: &Path, interrupted: &A
         let folder = Folder::new("rivals")?;
         let set = Set::make(folder.path().join("set"), wanted.mebibytes)?;
         let mut systems = Vec::new();
-        for fd in [Fd::Stock, Fd::Ours].into_iter().filter(|fd| !there.contains(fd.name())) {
+        for fd in Fd::BOTH.into_iter().filter(|fd| !there.contains(fd.name())) {
             systems.push(daemon(fd, &set)?);
         }
         for adapter in here.iter().filter(|adapter| !there.contains(&adapter.name)) {

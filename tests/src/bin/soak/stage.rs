@@ -34,7 +34,7 @@ impl Stage {
             faketime::set(clock, "+0")?;
         }
         for pair in Pair::ALL {
-            for (fd, name) in [Fd::Stock, Fd::Ours].into_iter().zip(pair.clients()) {
+            for (fd, name) in Fd::BOTH.into_iter().zip(pair.clients()) {
                 let mut client = ClientOptions::new(fd).named(name);
                 match pair {
                     Pair::Plain => {}
@@ -48,7 +48,7 @@ impl Stage {
                 options.clients.push(client);
             }
         }
-        for (fd, name) in [Fd::Stock, Fd::Ours].into_iter().zip(HELD) {
+        for (fd, name) in Fd::BOTH.into_iter().zip(HELD) {
             options.clients.push(ClientOptions::new(fd).named(name));
         }
         // The first one is that of the jobs that the bed makes.
