@@ -87,7 +87,7 @@ pub fn render(paper: &Path, data_folder: &Path, wanted: Option<&str>, into: &Pat
 fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> {
     let adapters = Adapter::all(&paper.join("rivals"))?;
     let steps = rivals::rows(sitting)?;
-    let transactions = tail::numbers(sitting, &plan.tail, UNKNOWN)?;
+    let transactions = tail::numbers(sitting, &plan.tail)?;
     let found = faults::numbers(paper)?;
     let passed = gates::numbers(sitting, &plan.gate)?;
     let counted = counts::numbers(sitting, &plan.count)?;
@@ -101,7 +101,7 @@ fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> 
     numbers.extend(derived::numbers(plan, &rows)?);
     let names: Vec<String> = adapters.iter().map(|adapter| adapter.name.clone()).collect();
     let systems = rivals::systems(&names);
-    numbers.extend(rivals::numbers(&systems, &steps, UNKNOWN));
+    numbers.extend(rivals::numbers(&systems, &steps));
     let systems = rivals::present(&systems, &steps);
     numbers.insert("rivals.host".to_owned(), if steps.is_empty() { UNKNOWN.to_owned() } else { sitting.name.clone() });
     let weeks = derived::profiles(&plan.profile, &numbers);

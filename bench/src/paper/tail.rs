@@ -11,6 +11,7 @@ use bed::{BedError, Fd, Folder, Result};
 use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
+use crate::paper::analysis::UNKNOWN;
 use crate::paper::curves::longer;
 use crate::paper::folders::{self, Sitting, columns};
 use crate::paper::plan::Tail;
@@ -155,14 +156,14 @@ fn read(path: &Path) -> Result<Vec<Vec<String>>> {
 }
 
 /// The numbers of each.
-pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTreeMap<String, String>> {
+pub fn numbers(sitting: &Sitting, tails: &[Tail]) -> Result<BTreeMap<String, String>> {
     let mut numbers = BTreeMap::new();
     for Tail { name: tail, .. } in tails {
         let best = sitting.rows(tail, read)?;
         for name in Fd::BOTH.map(Fd::name) {
             let rows: Vec<_> = best.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name)).collect();
             numbers.insert(format!("{tail}.{name}.n"), rows.len().to_string());
-            let known = |text: String| if rows.is_empty() { unknown.to_owned() } else { text };
+            let known = |text: String| if rows.is_empty() { UNKNOWN.to_owned() } else { text };
             for (word, column, digits) in FIGURES {
                 let values: Vec<f64> = rows.iter().filter_map(|row| row.get(column)?.parse().ok()).collect();
                 let value = if SUMS.contains(&word) { values.iter().sum() } else { median(&values) };
@@ -172,7 +173,7 @@ pub fn numbers(sitting: &Sitting, tails: &[Tail], unknown: &str) -> Result<BTree
             let bound = |part: f64| all.iter().rfind(|(_, left)| *left > 1.0 - part).map(|(bound, _)| *bound);
             // The class behind the last one that more than that part took longer than.
             let p99 = bound(0.99).and_then(|last| bounds().find(|bound| *bound > last));
-            let text = p99.map_or(unknown.to_owned(), |p99| format!("{p99:.1}"));
+            let text = p99.map_or(UNKNOWN.to_owned(), |p99| format!("{p99:.1}"));
             numbers.insert(format!("{tail}.{name}.all.p99"), known(text));
         }
     }
@@ -205,8 +206,8 @@ mod tests {
         let folder = Folder::new("tail").unwrap();
         let here = folder.make("tail/here").unwrap();
         let tails = plan().tail;
-        let numbers = || numbers(&Sitting::find(folder.path(), None).unwrap(), &tails, "?").unwrap();
-        assert_eq!(numbers()["tail.ours.p99"], "?");
+        let numbers = || numbers(&Sitting::find(folder.path(), None).unwrap(), &tails).unwrap();
+        assert_eq!(numbers()["tail.ours.p99"], UNKNOWN);
         for (replica, p99) in [(1, 10.0), (2, 30.0)] {
             let times = vec![1.0; 100];
             let row = |fd| Beside { fd, job: 1.0, times: times.clone(), slow: 2, quantiles: [1.0, 2.0, p99] };

@@ -4,9 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
-use crate::cells::set_time;
-
-const SAVED: i64 = crate::cells::SAVED;
+use crate::cells::{SAVED, set_time};
 
 /// One restore.
 #[derive(Debug, Clone, Default)]
@@ -87,7 +85,7 @@ impl Form {
             Ground::Full => {
                 fs::create_dir_all(top).unwrap();
                 build_source(top);
-                spoil(top, "");
+                spoil(top);
             }
         }
     }
@@ -129,7 +127,7 @@ pub(crate) fn build_source(top: &Path) {
 }
 
 /// Changes a copy of the tree, so that a restore has something to do.
-pub(crate) fn spoil(top: &Path, _why: &str) {
+pub(crate) fn spoil(top: &Path) {
     fs::write(top.join("File.txt"), b"changed\n").unwrap();
     set_time(&top.join("File.txt"), SAVED - 5);
     fs::remove_dir_all(top.join("sub dir/deep")).unwrap();

@@ -48,8 +48,9 @@ impl Ground {
     fn raise() -> Result<Self> {
         // With three workers another thread receives. What one does alone the compliance suite
         // shows, which has two.
-        let clients = CLIENTS.map(|name| Ok(ClientOptions::new(Fd::under_test()?).named(name).with_workers(3)));
-        let mut options = BedOptions::new("restores", clients.into_iter().collect::<Result<Vec<_>>>()?)?;
+        let fd = Fd::under_test()?;
+        let clients = CLIENTS.map(|name| ClientOptions::new(fd).named(name).with_workers(3));
+        let mut options = BedOptions::new("restores", clients)?;
         let limits = options.folder.path().join("allowed");
         options.clients[1].fd_director =
             vec![format!("Allowed Restore Directories = {0}/yes, {0}/some/*", limits.display())];
@@ -126,7 +127,7 @@ impl Ground {
         let (in_place, beside): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.in_place);
         let mut jobs = Vec::new();
         for row in &in_place {
-            forms::spoil(&self.forms, row.name);
+            forms::spoil(&self.forms);
             jobs.extend(self.restore(&[command(row)])?);
             fs::rename(&self.forms, self.forms.with_file_name(row.name)).unwrap();
             forms::build_source(&self.forms);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bed::Result;
 
+use crate::paper::analysis::UNKNOWN;
 use crate::paper::folders::Sitting;
 use crate::paper::rivals::row::{READ_ONLY, Row, STEPS, read};
 use crate::statistics::median;
@@ -25,12 +26,12 @@ pub fn rows(sitting: &Sitting) -> Result<Vec<Row>> {
 }
 
 /// How many jobs were good, and medians of these: by keys, as printed.
-pub fn numbers(systems: &[String], rows: &[Row], unknown: &str) -> BTreeMap<String, String> {
+pub fn numbers(systems: &[String], rows: &[Row]) -> BTreeMap<String, String> {
     let mut numbers = BTreeMap::new();
     for system in systems {
         let of_read_only = rows.iter().filter(|row| row.system == *system && row.step == READ_ONLY);
         let word = match of_read_only.map(|row| row.outcome == 'T').reduce(|all, one| all && one) {
-            None => unknown,
+            None => UNKNOWN,
             Some(true) => "yes",
             Some(false) => "no",
         };
@@ -40,7 +41,7 @@ pub fn numbers(systems: &[String], rows: &[Row], unknown: &str) -> BTreeMap<Stri
             let good: Vec<&Row> = of.iter().copied().filter(|row| matches!(row.outcome, 'T' | 'W')).collect();
             let name = format!("rivals.{system}.{step}");
             let mut put = |word: &str, text: String| {
-                let text = if good.is_empty() { unknown.to_owned() } else { text };
+                let text = if good.is_empty() { UNKNOWN.to_owned() } else { text };
                 numbers.insert(format!("{name}.{word}"), text);
             };
             let middle = |figure: fn(&Row) -> f64| median(&good.iter().map(|row| figure(row)).collect::<Vec<_>>());
