@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::error::{BedError, Result};
-use crate::process::{Finished, run};
+use crate::process::run;
 
 /// Compiles `tests/plugins/SOURCE.c` to `target`. Each of `defines` is a `NAME=VALUE` of the
 /// preprocessor.
@@ -15,10 +15,9 @@ pub fn build_plugin(source: &str, defines: &[&str], target: &Path) -> Result<()>
     argv.push(target.into());
     argv.push(plugins.join(source).with_extension("c").into());
     argv.extend(defines.iter().map(|define| format!("-D{define}").into()));
-    let Finished { status, stdout, stderr } = run(&argv, b"")?;
-    if status.success() {
+    let done = run(&argv, b"")?;
+    if done.status.success() {
         return Ok(());
     }
-    let problem = format!("{source}: {}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
-    Err(BedError::Program { program: "cc".to_owned(), problem })
+    Err(BedError::Program { program: "cc".to_owned(), problem: format!("{source}: {}", done.text()) })
 }

@@ -287,9 +287,7 @@ impl Plan {
         plan.calls.cells()?;
         Ok(plan)
     }
-}
 
-impl Plan {
     /// Whether the cells of a phase have intervals, if no pair of theirs fails.
     pub fn has_intervals(&self, phase: &Phase) -> bool {
         usize::try_from(phase.replicas).is_ok_and(|replicas| replicas >= self.intervals_from)

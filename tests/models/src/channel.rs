@@ -88,9 +88,7 @@ impl<T> Sender<T> {
         self.0.news.notify_all();
         Ok(())
     }
-}
 
-impl<T> Sender<T> {
     /// Adds one if there is room.
     ///
     /// # Errors
