@@ -99,7 +99,7 @@ pub struct Channel {
     incoming: Incoming,
     count: CommCount,
     health: Health,
-    cancelled: Arc<AtomicBool>,
+    canceled: Arc<AtomicBool>,
     limits: Limits,
     /// What the last handshake had against the peer's certificates.
     certificate_errors: Vec<String>,
@@ -132,7 +132,7 @@ impl Channel {
             incoming: Incoming::new(),
             count: CommCount::default(),
             health: Health::Good,
-            cancelled: Arc::default(),
+            canceled: Arc::default(),
             limits,
             certificate_errors: Vec::new(),
         })
@@ -213,7 +213,7 @@ impl Channel {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::Relaxed)
+        self.canceled.load(Ordering::Relaxed)
     }
 
     fn usable(&self) -> Result<(), ChannelError> {

@@ -14,7 +14,7 @@ use crate::ready::wait_for;
 use crate::wire::keep_alive;
 use crate::{Channel, ConnectError, Limits, Peer, texts};
 
-/// Longest time between two calls of [`ConnectWatch::cancelled`].
+/// Longest time between two calls of [`ConnectWatch::canceled`].
 const STEP: Duration = Duration::from_millis(200);
 /// After the first warning about a failed try, the next ones are this far apart.
 const WARN_EVERY: Duration = Duration::from_secs(300);
@@ -43,7 +43,7 @@ pub struct ConnectPlan {
 /// What the caller does while a connection is being made.
 pub trait ConnectWatch {
     /// Whether to stop; asked several times a second.
-    fn cancelled(&self) -> bool;
+    fn canceled(&self) -> bool;
 
     /// A try failed and there will be another, or an address does not answer; `text` is for a
     /// warning. Not called at the first failure.
@@ -158,7 +158,7 @@ impl Attempt<'_> {
             if waited >= SILENCE && !self.told_of_silence.replace(true) {
                 self.watch.retrying(&texts::no_address_yet(&self.plan.peer));
             }
-            !self.watch.cancelled()
+            !self.watch.canceled()
         });
         match found {
             Some(Ok(found)) => found,
@@ -212,7 +212,7 @@ impl Attempt<'_> {
         Ok(socket)
     }
 
-    /// Waits for the connection in steps, so that cancelling does not have to wait for the network.
+    /// Waits for the connection in steps, so that canceling does not have to wait for the network.
     /// One that is silent leaves their share of the time to the `others`.
     fn connect(&self, socket: &Socket, address: &SocketAddr, others: usize) -> Result<io::Result<()>, ConnectError> {
         let share = (others > 0).then(|| self.left() / u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1));
@@ -255,7 +255,7 @@ impl Attempt<'_> {
     }
 
     fn still_wanted(&self) -> Result<(), ConnectError> {
-        if self.watch.cancelled() { Err(ConnectError::Cancelled { peer: self.plan.peer.clone() }) } else { Ok(()) }
+        if self.watch.canceled() { Err(ConnectError::Cancelled { peer: self.plan.peer.clone() }) } else { Ok(()) }
     }
 
     fn left(&self) -> Duration {

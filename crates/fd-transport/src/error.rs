@@ -129,7 +129,7 @@ pub enum ConnectError {
         /// Why the last try failed.
         source: io::Error,
     },
-    /// The job was cancelled meanwhile.
+    /// The job was canceled meanwhile.
     Cancelled {
         /// The peer.
         peer: Peer,

@@ -7,7 +7,7 @@
 //!
 //! From the outside in, the layers are:
 //!
-//! - `channel`: frames, their counters, the good-bye, cancelling;
+//! - `channel`: frames, their counters, the good-bye, canceling;
 //! - `link`: bytes, clear or encrypted;
 //! - `tls`: handshakes, certificates, the bytes inside a TLS session;
 //! - `wire`: the socket with its buffers, and the bandwidth limit.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
 
-/// The text behind `ERR=` when the connection was closed or cancelled and there is no error number.
+/// The text behind `ERR=` when the connection was closed or canceled and there is no error number.
 const NO_ERROR: &str = "Success";
 
 impl fmt::Display for Peer {

@@ -149,7 +149,7 @@ fn a_canceled_walk_does_not_wait_for_its_scan() {
     populate(&volume.top());
     // Once before each entry that is looked at, the top directory and one in it, and then while the
     // scan is waited for.
-    let host = Host { is_cancelled_after: Some(2), ..Host::default() };
+    let host = Host { is_canceled_after: Some(2), ..Host::default() };
     let fileset = fileset(OPTIONS[0], &[&volume.top()]);
     let summary = events(&fileset, &settings(seconds(now()), InodeScan::Always, 1), &host).1;
     assert_eq!((summary.end, host.scans.into_inner().len()), (WalkEnd::Cancelled, 0));

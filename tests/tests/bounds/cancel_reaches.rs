@@ -1,4 +1,4 @@
-//! A job that waits for something on its own host, and is cancelled or loses its Director: the wait
+//! A job that waits for something on its own host, and is canceled or loses its Director: the wait
 //! ends, and so does what was started for it.
 
 use std::fs;

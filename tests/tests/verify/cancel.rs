@@ -1,4 +1,4 @@
-//! A Verify that is cancelled in the middle of a file: ours ends at once and goes on with the next
+//! A Verify that is canceled in the middle of a file: ours ends at once and goes on with the next
 //! job. The stock daemon reads the file to its end first.
 //!
 //! The file is a hole of a tebibyte: no daemon reads it to its end while a test waits.
@@ -9,21 +9,21 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, wait_fo
 
 const HOLE: u64 = 1 << 40;
 
-/// The stock daemon: the job is cancelled, and runs all the same.
+/// The stock daemon: the job is canceled, and runs all the same.
 fn still_reads(bed: &Bed) -> Result<()> {
     let read = |status: &str| {
         let digits: String = status.split("ReadBytes=").nth(1)?.split_whitespace().next()?.replace(',', "");
         digits.parse::<u64>().ok()
     };
     let first = read(&bed.console(&["status client=test-fd"])?).unwrap();
-    wait_for("the cancelled job to read more", PATIENCE, || {
+    wait_for("the canceled job to read more", PATIENCE, || {
         let status = bed.console(&["status client=test-fd"])?;
         Ok(if read(&status).is_some_and(|now| now > first + 100_000_000) { Ok(()) } else { Err(status) })
     })
 }
 
 #[test]
-fn a_verify_of_a_huge_file_can_be_cancelled() -> Result<()> {
+fn a_verify_of_a_huge_file_can_be_canceled() -> Result<()> {
     let mut options = BedOptions::new("verify-cancel", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     let source = options.source()?;
     File::create(source.join("hole")).unwrap().set_len(HOLE).unwrap();

@@ -58,7 +58,7 @@ pub(crate) enum DialError {
 struct Impatient;
 
 impl ConnectWatch for Impatient {
-    fn cancelled(&self) -> bool {
+    fn canceled(&self) -> bool {
         false
     }
 

@@ -63,7 +63,7 @@ impl<'j> Patience<'j> {
 }
 
 impl ConnectWatch for Patience<'_> {
-    fn cancelled(&self) -> bool {
+    fn canceled(&self) -> bool {
         self.job.cancel.is_cancelled() || self.director.peer_has_left()
     }
 

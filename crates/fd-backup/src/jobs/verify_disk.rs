@@ -38,7 +38,7 @@ pub struct VerifyPlan {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum VerifyDiskError {
     /// The job was canceled.
-    #[error("the job was cancelled")]
+    #[error("the job was canceled")]
     Cancelled,
     /// The Director can't be reached. The operator has got a message about it.
     #[error("packet to the Director: {0}")]

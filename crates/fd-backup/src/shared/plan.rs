@@ -174,7 +174,7 @@ pub enum BackupError {
     #[error(transparent)]
     Sink(#[from] SinkError),
     /// The job was canceled.
-    #[error("the job was cancelled")]
+    #[error("the job was canceled")]
     Cancelled,
     /// There was a fatal message; this is its text.
     #[error("fatal: {0}")]

@@ -728,7 +728,7 @@ fn an_accurate_job_in_which_all_that_is_new_fails_to_be_read_ends_with_its_tail(
 }
 
 #[test]
-fn a_cancelled_job_names_no_deleted_files() {
+fn a_canceled_job_names_no_deleted_files() {
     let mut accurate = Accurate::new("M", CHANGES, 1);
     accurate.list_as("d/gone", Stat::default(), "", 0);
     accurate.bed.cancel.cancel();

@@ -52,7 +52,7 @@ fn files_are_counted_and_listed_but_not_read() {
 }
 
 #[test]
-fn a_cancelled_estimate_has_no_result() {
+fn a_canceled_estimate_has_no_result() {
     let bed = Bed::new("M");
     let plan = plan(&bed, WalkSettings::default(), false);
     let cancel = CancelToken::new();

@@ -109,7 +109,7 @@ fn a_lost_storage_daemon_ends_everything() {
 }
 
 #[test]
-fn a_cancelled_job_stops_all_threads() {
+fn a_canceled_job_stops_all_threads() {
     for (workers, budget, at) in [(1, 24 << 20, 1), (2, 24 << 20, 3), (8, 1, 10)] {
         let mut bed = Bed::new("MK");
         plant(&bed);
@@ -133,7 +133,7 @@ fn a_cancelled_job_stops_all_threads() {
 
 /// Canceling shuts down the connection to the Storage Daemon, which must not be reported.
 #[test]
-fn a_connection_cut_by_cancelling_is_no_error() {
+fn a_connection_cut_by_canceling_is_no_error() {
     let bed = Bed::new("MK");
     plant(&bed);
     let cancel = bed.cancel.clone();
@@ -146,7 +146,7 @@ fn a_connection_cut_by_cancelling_is_no_error() {
 }
 
 #[test]
-fn a_job_cancelled_before_it_starts_sends_nothing() {
+fn a_job_canceled_before_it_starts_sends_nothing() {
     let bed = Bed::new("MK");
     plant(&bed);
     bed.cancel.cancel();
@@ -252,7 +252,7 @@ fn a_fifo_without_a_writer_is_not_saved() {
 }
 
 #[test]
-fn a_wait_for_a_fifo_ends_when_the_job_is_cancelled() {
+fn a_wait_for_a_fifo_ends_when_the_job_is_canceled() {
     // Before the fifo is opened, and while it is read.
     for opens in [false, true] {
         let bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "N", "N"]);

@@ -214,7 +214,7 @@ fn a_lost_director_ends_the_walk() {
 }
 
 #[test]
-fn a_cancelled_verify_stops_before_the_next_file() {
+fn a_canceled_verify_stops_before_the_next_file() {
     let bed = Bed::new("M");
     for name in ["a", "b", "c"] {
         bed.file(name, b"x");

@@ -71,6 +71,6 @@ impl Channel {
     /// A handle that ends this channel from other threads.
     pub fn canceller(&self) -> Canceller {
         let socket = self.link.wire().map_or_else(Weak::new, Wire::socket);
-        Canceller { flag: Arc::clone(&self.cancelled), socket, received: Arc::clone(&self.incoming.count) }
+        Canceller { flag: Arc::clone(&self.canceled), socket, received: Arc::clone(&self.incoming.count) }
     }
 }

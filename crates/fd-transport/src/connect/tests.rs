@@ -16,7 +16,7 @@ struct Watch {
 }
 
 impl ConnectWatch for Watch {
-    fn cancelled(&self) -> bool {
+    fn canceled(&self) -> bool {
         self.questions.set(self.questions.get() + 1);
         self.cancel_at.is_some_and(|at| self.questions.get() >= at)
     }
@@ -75,7 +75,7 @@ fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() 
 fn a_retry_finds_a_daemon_that_came_up_meanwhile() {
     struct Starter(RefCell<Option<TcpListener>>, u16);
     impl ConnectWatch for Starter {
-        fn cancelled(&self) -> bool {
+        fn canceled(&self) -> bool {
             false
         }
         fn retrying(&self, _text: &str) {
@@ -88,7 +88,7 @@ fn a_retry_finds_a_daemon_that_came_up_meanwhile() {
 }
 
 #[test]
-fn cancelling_ends_the_pause() {
+fn canceling_ends_the_pause() {
     let watch = Watch { cancel_at: Some(2), ..Watch::default() };
     let dead = ReservedPort::new().unwrap();
     let mut plan = plan(dead.number(), Duration::from_secs(3600));
@@ -99,7 +99,7 @@ fn cancelling_ends_the_pause() {
 
 /// As with name servers that are down.
 #[test]
-fn a_name_that_has_no_address_yet_is_told_and_cancelling_ends_the_wait() {
+fn a_name_that_has_no_address_yet_is_told_and_canceling_ends_the_wait() {
     static SERVERS: RwLock<()> = RwLock::new(());
     let down = SERVERS.write().unwrap();
     let lookup: Lookup = |host, port| {
@@ -186,7 +186,7 @@ fn addresses_of_ipv6_come_first_and_once() {
 struct Ends(RefCell<Vec<String>>);
 
 impl ConnectWatch for Ends {
-    fn cancelled(&self) -> bool {
+    fn canceled(&self) -> bool {
         !self.0.borrow().is_empty()
     }
 

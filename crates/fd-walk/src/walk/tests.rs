@@ -400,7 +400,7 @@ impl Calls for Hangs {
 }
 
 #[test]
-fn a_cancelled_walk_does_not_wait_for_a_lookup_that_hangs() {
+fn a_canceled_walk_does_not_wait_for_a_lookup_that_hangs() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("hangs"), "").unwrap();
     let ((tell, hanging), (let_go, wait)) = (channel(), channel());

@@ -18,14 +18,14 @@ impl RegexCompiler for NoExpressions {
 pub(crate) struct Host {
     pub(crate) scans: std::cell::RefCell<Vec<Result<u64, String>>>,
     /// After so many questions.
-    pub(crate) is_cancelled_after: Option<u32>,
+    pub(crate) is_canceled_after: Option<u32>,
     pub(crate) asked: std::cell::Cell<u32>,
 }
 
 impl WalkHost for Host {
     fn is_cancelled(&self) -> bool {
         self.asked.set(self.asked.get() + 1);
-        self.is_cancelled_after.is_some_and(|questions| self.asked.get() > questions)
+        self.is_canceled_after.is_some_and(|questions| self.asked.get() > questions)
     }
 
     fn compares_by_time(&self) -> bool {

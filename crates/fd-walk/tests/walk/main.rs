@@ -75,7 +75,7 @@ fn deep_trees_need_few_descriptors() {
 }
 
 #[test]
-fn a_cancelled_walk_ends_at_the_next_entry() {
+fn a_canceled_walk_ends_at_the_next_entry() {
     let tree = Tree::new(&["a", "b", "c"]);
     let host = Host { cancel_after: Some(1), ..Host::default() };
     let (found, summary) = tree.walk(&["I", "F /t"], &WalkSettings::default(), &host);
