@@ -3,13 +3,13 @@
 pub(crate) mod backup;
 pub(crate) mod hang_up;
 pub(crate) mod job_codes;
+pub(crate) mod job_host;
 pub(crate) mod late_fileset;
 pub(crate) mod matcher;
 pub(crate) mod name_lists;
 pub(crate) mod outbox;
 pub(crate) mod own_thread;
 pub(crate) mod packet_check;
-pub(crate) mod plugin_host;
 pub(crate) mod program;
 pub(crate) mod record_feed;
 pub(crate) mod restore;

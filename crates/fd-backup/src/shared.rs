@@ -4,16 +4,16 @@
 //! - `batch`: what a worker takes at a time.
 //! - `threads`: how threads begin and end; `depth`: how many workers there should be; `meter`: how
 //!   long one waits for storage.
-//! - `plugin_host`: what plugins may ask and change meanwhile; `changes`: their changes of the
+//! - `backup_host`: what plugins may ask and change meanwhile; `changes`: their changes of the
 //!   FileSet.
 
+pub(crate) mod backup_host;
 pub(crate) mod batch;
 pub(crate) mod changes;
 pub(crate) mod depth;
 pub(crate) mod job;
 pub(crate) mod meter;
 pub(crate) mod plan;
-pub(crate) mod plugin_host;
 #[cfg(test)]
 pub(crate) mod schedule;
 pub(crate) mod threads;

@@ -6,7 +6,7 @@ use fd_backup::AccurateList;
 use fd_fileset::FileSet;
 use fd_session::command::{LevelFlags, RunScript};
 
-use crate::job::plugin_host::OpenFileSet;
+use crate::job::job_host::OpenFileSet;
 
 /// What the commands have said of the job.
 #[derive(Default)]

@@ -10,9 +10,9 @@ use fd_transport::{IDLE_LIMIT, Received};
 
 use super::asked::FileSetSoFar;
 use super::conversation::{Conversation, Flow};
+use crate::job::job_host::{FileSetInReach, JobHost, OpenFileSet};
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
-use crate::job::plugin_host::{FileSetInReach, OpenFileSet, PluginHost};
 use crate::shared::job::JobKind;
 use crate::texts;
 
@@ -104,7 +104,7 @@ impl Conversation<'_> {
     fn tell_commands(&mut self, fileset: FileSetInReach<'_>) {
         let Some(plugged) = self.session.plugged.get().cloned() else { return };
         let mut say = |kind, text: &[u8]| self.say(kind, text);
-        PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, Some(fileset)).tell_commands();
+        JobHost::new(&plugged.facts, &plugged.plugins, &mut say, Some(fileset)).tell_commands();
     }
 
     /// Tells plugins of the daemon's *Plugin Options*.

@@ -10,9 +10,9 @@ use fd_restore::PluginAccess;
 use fd_transport::Canceller;
 
 use super::conversation::Conversation;
+use crate::job::job_host::{JobHost, OpenFileSet};
 use crate::job::late_fileset::LateFileSet;
 use crate::job::outbox::Outbox;
-use crate::job::plugin_host::{OpenFileSet, PluginHost};
 use crate::shared::facts::{Facts, Told};
 use crate::shared::job::Job;
 use crate::shared::plugins::Plugged;
@@ -25,7 +25,7 @@ impl Conversation<'_> {
         let orders = self.daemon.orders(&self.resource.name);
         let facts = Arc::new(Facts::new(daemon, job, self.resource.allowed_script_directories.clone(), orders));
         let (mut say, none) = (|kind, text: &[u8]| self.tell(kind, text), JobPlugins::default());
-        let plugins = JobPlugins::begin(&loaded, &mut PluginHost::new(&facts, &none, &mut say, None));
+        let plugins = JobPlugins::begin(&loaded, &mut JobHost::new(&facts, &none, &mut say, None));
         let plugged = Arc::new(Plugged::new(plugins, facts));
         if self.session.plugged.set(Arc::clone(&plugged)).is_err() {
             return;
@@ -61,7 +61,7 @@ impl Conversation<'_> {
         let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
         let mut say = |kind, text: &[u8]| self.tell(kind, text);
         let open = fileset.open_mut().map(|open| open.in_reach(&wanted));
-        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, open);
+        let mut host = JobHost::new(&plugged.facts, &plugged.plugins, &mut say, open);
         call(&plugged.plugins, &mut host);
         host.tell_commands();
         self.asked.fileset = fileset;
@@ -133,7 +133,7 @@ impl JobEvents {
         let wanted = || !job.cancel.is_cancelled() && !self.director.peer_has_left();
         let fileset = open.map(|open| open.in_reach(&wanted));
         let mut say = |kind: MessageType, text: &[u8]| outbox.message(kind, text);
-        let mut host = PluginHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);
+        let mut host = JobHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);
         call(&plugged.plugins, &mut host);
         host.tell_commands();
     }

@@ -8,9 +8,9 @@ use fd_messages::MessageType;
 use fd_os::lock::Mutex;
 use fd_plugins::{FileSetChange, Host as _, JobPlugins, Status};
 
+use crate::job::job_host::{FileSetInReach, JobHost, OpenFileSet};
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::ListReader;
-use crate::job::plugin_host::{FileSetInReach, OpenFileSet, PluginHost};
 use crate::shared::facts::Facts;
 
 /// See the module.
@@ -37,7 +37,7 @@ impl LateIncludes for LateFileSet {
         let wanted = || !self.lists.job.cancel.is_cancelled();
         let fileset = FileSetInReach { draft: &mut draft, matcher: &self.matcher, lists: &self.lists, wanted: &wanted };
         // Commands do not come here, so that there is no plugin to be told of any.
-        PluginHost::new(&self.facts, &JobPlugins::default(), say, Some(fileset)).change_fileset(plugin, change)
+        JobHost::new(&self.facts, &JobPlugins::default(), say, Some(fileset)).change_fileset(plugin, change)
     }
 
     fn take(&self) -> Option<FileSet> {

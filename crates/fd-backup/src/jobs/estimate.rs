@@ -17,9 +17,9 @@ use crate::exchange::piece::Event;
 use crate::file::compare::{Comparer, Decision, Finding};
 use crate::file::listing::saved_line;
 use crate::plugins::estimate::estimate_command;
+use crate::shared::backup_host::Surroundings;
 use crate::shared::changes::{LateChanges, LateIncludes};
 use crate::shared::plan::{BackupError, block_len};
-use crate::shared::plugin_host::Surroundings;
 use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
 
 /// What is estimated.

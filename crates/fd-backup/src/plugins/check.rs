@@ -6,7 +6,7 @@ use fd_fileset::EffectiveOptions;
 use fd_messages::JobLog;
 use fd_plugins::{Gone, JobPlugins, Status};
 
-use crate::shared::plugin_host::{BackupHost, Surroundings, Way};
+use crate::shared::backup_host::{BackupHost, Surroundings, Way};
 
 /// Why the plugins could not be asked.
 pub(crate) enum CheckError {

@@ -21,8 +21,8 @@ use crate::plugins::record::{
     is_encrypted, record_names, send_end, send_events, send_file, send_plugin_object, send_restore_object, send_start,
     start_stream, with_packet,
 };
+use crate::shared::backup_host::{BackupHost, Way};
 use crate::shared::batch::Command;
-use crate::shared::plugin_host::{BackupHost, Way};
 use crate::texts::{self, PluginPlace};
 
 /// Saves everything that a plugin command names. The first file gets the FileIndex `first_file`.

@@ -10,7 +10,7 @@ use fd_walk::{Entry, FoundCommand};
 
 use crate::plugins::missing::{Named, named};
 use crate::plugins::names;
-use crate::shared::plugin_host::{BackupHost, Surroundings, Way};
+use crate::shared::backup_host::{BackupHost, Surroundings, Way};
 use crate::texts::{self, PluginPlace};
 
 /// Passes what a command would save to `each`, of whichever type. `say` gets messages. The estimate

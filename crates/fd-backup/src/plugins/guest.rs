@@ -7,8 +7,8 @@ use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
 use crate::exchange::{Slot, Stopped};
 use crate::file::emit::Emitter;
+use crate::shared::backup_host::BackupHost;
 use crate::shared::job::Job;
-use crate::shared::plugin_host::BackupHost;
 
 /// So many pieces with messages wait for the sender before the plugin waits.
 const PIECES_AHEAD: usize = 2;

@@ -15,7 +15,7 @@ use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on};
 use crate::plugins::missing::{Named, named};
 use crate::plugins::record::{is_encrypted, send_end, send_events, send_file, send_start, start_stream, with_packet};
-use crate::shared::plugin_host::{BackupHost, Way};
+use crate::shared::backup_host::{BackupHost, Way};
 use crate::texts::{self, PluginPlace};
 
 /// What became of the file.

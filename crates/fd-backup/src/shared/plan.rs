@@ -15,8 +15,8 @@ use crate::digests::protect::Protection;
 use crate::digests::signature_file::SignatureFile;
 use crate::manners::courtesy::Courtesy;
 use crate::manners::memory::MemoryShare;
+use crate::shared::backup_host::Surroundings;
 use crate::shared::changes::{LateChanges, LateIncludes};
-use crate::shared::plugin_host::Surroundings;
 #[cfg(test)]
 use crate::shared::schedule::Schedule;
 

@@ -43,7 +43,7 @@ impl OpenFileSet {
 }
 
 /// The host of a call.
-pub(crate) struct PluginHost<'h> {
+pub(crate) struct JobHost<'h> {
     facts: &'h Facts,
     say: &'h mut dyn FnMut(MessageType, &[u8]),
     fileset: Option<FileSetInReach<'h>>,
@@ -53,7 +53,7 @@ pub(crate) struct PluginHost<'h> {
     missed: Vec<Vec<u8>>,
 }
 
-impl<'h> PluginHost<'h> {
+impl<'h> JobHost<'h> {
     /// A host of these plugins' calls. `say` says something to the operator; the FileSet is there
     /// while it can be changed.
     pub(crate) const fn new(
@@ -146,7 +146,7 @@ impl<'h> PluginHost<'h> {
     }
 }
 
-impl Host for PluginHost<'_> {
+impl Host for JobHost<'_> {
     fn facts(&self) -> &dyn JobFacts {
         self.facts
     }
@@ -189,7 +189,7 @@ mod tests {
         let facts = Facts::new(Arc::new(DaemonFacts::of_a_test()), job, Vec::new(), orders);
         let (mut said, plugins) = (Vec::new(), JobPlugins::default());
         let mut say = |kind, text: &[u8]| said.push((kind, String::from_utf8_lossy(text).into_owned()));
-        let mut host = PluginHost::new(&facts, &plugins, &mut say, None);
+        let mut host = JobHost::new(&facts, &plugins, &mut say, None);
         assert_eq!(host.change_fileset(b"x-fd.so", FileSetChange::Include(b"/lost")), Status::Error);
         let told = "Plugin x-fd.so could not change the FileSet with AddInclude(/lost): ";
         assert!(matches!(&said[..], [(MessageType::Warning, text)] if text.starts_with(told)), "{said:?}");
