@@ -23,7 +23,7 @@ const KEPT: usize = 2048;
 
 /// The signatures of one key, by digest, for all signers of a job.
 #[derive(Default)]
-pub(super) struct KeptSignatures(Mutex<Generations>);
+pub(super) struct SignaturesOfJob(Mutex<Generations>);
 
 #[derive(Default)]
 struct Generations {
@@ -32,7 +32,7 @@ struct Generations {
     old: HashMap<Vec<u8>, Vec<u8>>,
 }
 
-impl KeptSignatures {
+impl SignaturesOfJob {
     /// Copies the signature of this digest to `signature`. Returns `false` if there is none.
     pub(super) fn get(&self, digest: &[u8], signature: &mut Vec<u8>) -> bool {
         let mut generations = self.lock();
@@ -68,7 +68,7 @@ impl Generations {
 mod tests {
     use super::*;
 
-    fn has(kept: &KeptSignatures, number: usize) -> bool {
+    fn has(kept: &SignaturesOfJob, number: usize) -> bool {
         let mut signature = Vec::new();
         let found = kept.get(&number.to_le_bytes(), &mut signature);
         assert_eq!(signature, if found { vec![7; number % 256] } else { Vec::new() });
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_kept_and_those_that_come_again_and_not_all() {
-        let kept = KeptSignatures::default();
+        let kept = SignaturesOfJob::default();
         assert!(!has(&kept, 0));
         for number in 0..10 * KEPT {
             kept.keep(&number.to_le_bytes(), &vec![7; number % 256]);

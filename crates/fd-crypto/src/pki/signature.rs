@@ -13,7 +13,7 @@ use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::Padding;
 
 use super::error::OpenSslErrors;
-use super::kept::{KeptSignatures, SignatureStore};
+use super::kept::{SignatureStore, SignaturesOfJob};
 use super::keys::{KeyPair, KeyRing};
 use super::records::{self, SignatureData, SignerInfo, VERSION};
 
@@ -65,7 +65,7 @@ pub struct Signer {
     oids: (ObjectIdentifier, ObjectIdentifier),
     signature: Vec<u8>,
     record_len: usize,
-    kept: Arc<KeptSignatures>,
+    kept: Arc<SignaturesOfJob>,
     store: Option<Arc<dyn SignatureStore>>,
 }
 
