@@ -363,7 +363,7 @@ fn keys_that_do_not_belong_together_are_an_error_of_each_backup() -> Result<()> 
 /// Encrypted data has no addresses: no block of zeros is left out of it, nor of what an accurate
 /// job compares with it later. The stock daemon saves every second of these files again.
 #[test]
-fn an_encrypted_file_of_zeros_is_compared_as_it_was_saved() -> Result<()> {
+fn an_encrypted_file_of_zeros_is_no_difference_with_the_real_storage_daemon() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("pki-zeros", [])?;
     let own = Keys::make(&options.folder.make("keys")?, "own")?;
