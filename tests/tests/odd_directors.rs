@@ -9,8 +9,8 @@ use std::thread;
 
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
 use bed::{
-    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer, make_fifo,
-    wait_for,
+    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer,
+    make_fifo, wait_for,
 };
 
 /// The ports of the stock daemon and of ours, which send Directors everything, and their bed;
