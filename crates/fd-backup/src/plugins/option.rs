@@ -42,6 +42,19 @@ pub(crate) fn options_plugin(entry: &Entry) -> Option<Arc<[u8]>> {
     matches!(entry.file_type, FileType::Regular | FileType::EmptyFile).then(|| Arc::clone(plugin))
 }
 
+/// There is no such plugin, and this is said of it.
+fn missing(saver: &mut Saver<'_>, command: &[u8], kind: MessageType, text: Vec<u8>) -> Offered {
+    let not_found = texts::plugin_not_found(PluginPlace::Options, command);
+    if kind != MessageType::Fatal {
+        saver.emitter.note(Event::Message { kind, text, failed: false });
+        Offered::Missing { first: None, last: not_found }
+    } else if saver.job.plan.plugins.is_empty() {
+        Offered::Missing { first: Some(text), last: not_found }
+    } else {
+        Offered::Missing { first: None, last: text }
+    }
+}
+
 /// Offers an entry to the plugin of its options.
 pub(crate) fn offer(
     saver: &mut Saver<'_>,
@@ -54,16 +67,7 @@ pub(crate) fn offer(
     let plugin = match named(&job.plan.plugins, PluginPlace::Options, command) {
         Named::Plugin(plugin) => plugin,
         Named::Silent | Named::TakesNoPart => return Ok(Offered::Declined),
-        Named::Missing(MessageType::Fatal, text) if job.plan.plugins.is_empty() => {
-            let last = texts::plugin_not_found(PluginPlace::Options, command);
-            return Ok(Offered::Missing { first: Some(text), last });
-        }
-        Named::Missing(MessageType::Fatal, last) => return Ok(Offered::Missing { first: None, last }),
-        Named::Missing(kind, text) => {
-            saver.emitter.note(Event::Message { kind, text, failed: false });
-            let last = texts::plugin_not_found(PluginPlace::Options, command);
-            return Ok(Offered::Missing { first: None, last });
-        }
+        Named::Missing(kind, text) => return Ok(missing(saver, command, kind, text)),
     };
     let options = Arc::clone(&entry.options);
     let slot = saver.emitter.slot();

@@ -529,10 +529,10 @@ impl Directories {
     /// The owner of the current directory, which was reached by `path`, if it may not get owner and
     /// mode of a record with this one: it belongs to another user, neither it nor who alone can
     /// change its name there, and this job has not made it. Nothing can be a name of a directory
-    /// beside its own, so in a sticky directory it is its owner who has put it there.
+    /// beside its own, so in a sticky directory its owner has put it there.
     pub(crate) fn put_there_by_another(&self, path: &OutputPath, owner: (u32, u32)) -> Option<(u32, u32)> {
         let dir = self.held.last()?;
-        // What is behind a link was judged with that. Nobody changes the name of the root directory.
+        // What is behind a link was judged with that. The root directory's name can't be changed.
         if dir.made || dir.last_link == Some(dir.end) || dir.end == 0 {
             return None;
         }
