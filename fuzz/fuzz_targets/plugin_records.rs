@@ -121,7 +121,7 @@ impl FuzzedInstance {
 }
 
 impl Instance for FuzzedInstance {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Nothing)
     }
 

@@ -537,9 +537,10 @@ fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -
 /// name, and systemd says of the active unit that its control group is `group`.
 fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String> {
     let folder = bed::Folder::new("upgrade")?;
-    let (there, played, _) = (folder.make("there")?, folder.make("played")?, folder.make("none")?);
-    fs::copy("/bin/sleep", there.join("bacula-fd")).unwrap();
-    let systemctl = "#!/bin/sh\ncase $* in\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
+    let (there, played) = (folder.make("there")?, folder.make("played")?);
+    // What it says of `-t -c` and a file is whether that has good Perl, as an empty one has.
+    fs::copy("/usr/bin/perl", there.join("bacula-fd")).unwrap();
+    let systemctl = "#!/bin/sh\ncase $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
                      *) echo \"$@\" ;;\nesac\n";
     for (program, text) in [("systemctl", systemctl), ("systemd-run", "#!/bin/sh\necho \"$@\"\n")] {
         fs::write(played.join(program), text).unwrap();
@@ -553,9 +554,9 @@ fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String>
          export PATH='{top}/played:{top}/usr/bin:{top}/usr/sbin' GROUP={group}\n\
          for program in sh perl; do ln -s '{top}'/usr/bin/$program '{top}'/there/ || exit 9; done\n\
          [ {name} = bacula-fd ] || ln -s bacula-fd '{top}'/there/{name} || exit 9\n\
-         mount --bind '{top}/none' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
+         mount --bind '{top}/there' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
          mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
-         {place}/{name} 1000 & daemon=$!\n\
+         {place}/{name} -e 'sleep 1000' -- -c /dev/null & daemon=$!\n\
          while ! readlink /proc/$daemon/exe | grep -qx {place}/bacula-fd; do kill -0 $daemon || exit 9; done\n\
          sh '{restart}' 2>&1\n\
          kill $daemon\n",

@@ -750,7 +750,7 @@ pub(crate) fn snapshot_removed(mount_point: &[u8]) -> Vec<u8> {
 
 /// A snapshot that stays could not be unmounted.
 pub(crate) fn snapshot_not_unmounted(mount_point: &[u8], why: &[u8]) -> Vec<u8> {
-    [b"   Unable to unmount snapshot of ", mount_point, b" ERR=", why, b"\n"].concat()
+    [b"   Unable to unmount snapshot of ", &*shown(mount_point), b" ERR=", why, b"\n"].concat()
 }
 
 /// A snapshot could not be deleted.

@@ -25,7 +25,11 @@ fn wait_until(what: &str, condition: impl Fn() -> bool) {
 fn a_mistake_in_the_configuration_is_an_error_of_create() {
     let folder = tempfile::tempdir().unwrap();
     let conf = folder.path().join("conf");
-    fs::write(&conf, "debug = 0\nretry = three\n").unwrap();
+    let write = |text: &str| {
+        fs::write(&conf, text).unwrap();
+        fs::set_permissions(&conf, fs::Permissions::from_mode(0o644)).unwrap();
+    };
+    write("debug = 0\nretry = three\n");
     let ask = |action: &str, device: &str| {
         let answer = Command::new(env!("CARGO_BIN_EXE_bsnapshot"))
             .arg("-c")
@@ -44,6 +48,11 @@ fn a_mistake_in_the_configuration_is_an_error_of_create() {
     }
     // What was made before is removed.
     assert_eq!(ask("unmount", "tank"), "status=1\n");
+    // What the other lines say of a snapshot that can't be made holds all the same.
+    write("debug = 0\nretry = three\nfail_job_on_error = no\n");
+    assert_eq!(ask("create", "tank"), format!("status=2 {why}"));
+    write("debug = 0\nretry = three\ndisabled = yes\n");
+    assert!(ask("support", "tank").starts_with("status=0 "));
 }
 
 /// `lvcreate` suspends the volume: ended at that moment, it would leave it so.
@@ -58,9 +67,10 @@ fn a_program_that_makes_a_snapshot_goes_on_when_its_helper_is_ended() {
     };
     script("lvs", "echo 'vg0|root|/dev/vg0/root|/dev/mapper/vg0-root|1073741824|owi-aos---|||254|0|1700000000'");
     script("vgs", "echo 5368709120");
-    let waits = "trap '' TERM; : > begun; while [ ! -e goes-on ]; do /bin/sleep 0.05; done";
+    let waits = "trap '' TERM; : > begun; while [ -e conf ] && [ ! -e goes-on ]; do /bin/sleep 0.05; done";
     script("lvcreate", &format!("{waits}\necho made; echo 'a warning' >&2\n: > ended"));
     fs::write(here.join("conf"), format!("path = {}\n", here.display())).unwrap();
+    fs::set_permissions(here.join("conf"), fs::Permissions::from_mode(0o644)).unwrap();
     let mut helper = Command::new(env!("CARGO_BIN_EXE_bsnapshot"))
         .arg("-c")
         .arg(here.join("conf"))

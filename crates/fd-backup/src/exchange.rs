@@ -490,7 +490,7 @@ impl<B> Exchange<B> {
                 None if no_more => return None,
                 None => {}
             }
-            if cancel.is_cancelled() {
+            if cancel.is_canceled() {
                 return None;
             }
             state.waiting.sender = true;

@@ -59,7 +59,7 @@ pub(crate) fn nothing_counts_as_deleted(directory: &[u8], others: usize) -> Vec<
         _ => format!(" and {others} other directories"),
     };
     one_line(&[
-        b"Too many files and directories could not be examined, so no file of earlier jobs in \"",
+        b"Not all files and directories could be examined, so no file of earlier jobs in \"",
         if directory.is_empty() { b"/" } else { directory },
         b"\"",
         others.as_bytes(),

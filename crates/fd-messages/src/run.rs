@@ -167,7 +167,7 @@ impl CancelToken {
     }
 
     /// Whether the job is to stop.
-    pub fn is_cancelled(&self) -> bool {
+    pub fn is_canceled(&self) -> bool {
         self.0.is_canceled.load(Ordering::Relaxed)
     }
 
@@ -203,10 +203,10 @@ mod tests {
     fn canceling_one_clone_cancels_all() {
         let token = CancelToken::new();
         let other = token.clone();
-        assert!(!other.is_cancelled());
+        assert!(!other.is_canceled());
         token.cancel();
-        assert!(other.is_cancelled() && !other.is_abandoned());
+        assert!(other.is_canceled() && !other.is_abandoned());
         token.abandon();
-        assert!(other.is_cancelled() && other.is_abandoned());
+        assert!(other.is_canceled() && other.is_abandoned());
     }
 }

@@ -60,7 +60,7 @@ impl CancelEvent for Nothing {
 }
 
 impl Instance for Job {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Nothing)
     }
 

@@ -109,7 +109,7 @@ impl CancelEvent for Looks {
 }
 
 impl Instance for BpipeJob {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Looks)
     }
 

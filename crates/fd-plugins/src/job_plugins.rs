@@ -26,7 +26,7 @@ pub struct JobPlugins {
 struct Member {
     plugin: Arc<dyn Plugin>,
     /// What cancels it; `None` if it could not begin.
-    canceller: Option<Arc<dyn CancelEvent>>,
+    canceler: Option<Arc<dyn CancelEvent>>,
     /// The job has named it: it has work for it, not only events for all plugins.
     named: AtomicBool,
     /// It has failed although the job has work for it.
@@ -100,11 +100,11 @@ impl JobPlugins {
     /// Begins each plugin's context. A plugin that fails is reported.
     pub fn begin(plugins: &[Arc<dyn Plugin>], host: &mut dyn Host) -> Self {
         let begin = |plugin: &Arc<dyn Plugin>| {
-            let (canceller, state) = match plugin.begin(host) {
+            let (canceler, state) = match plugin.begin(host) {
                 Ok((instance, status)) => {
-                    let canceller = instance.canceller();
+                    let canceler = instance.canceler();
                     let state = if status.is_ok() { State::Ready(instance) } else { State::Disabled(instance) };
-                    (Some(canceller), state)
+                    (Some(canceler), state)
                 }
                 Err(gone) => {
                     report(host, &gone);
@@ -113,7 +113,7 @@ impl JobPlugins {
             };
             Member {
                 plugin: Arc::clone(plugin),
-                canceller,
+                canceler,
                 named: AtomicBool::new(false),
                 died: AtomicBool::new(false),
                 state: Mutex::new(state),
@@ -282,8 +282,8 @@ impl JobPlugins {
         if self.canceled.swap(true, Ordering::Relaxed) {
             return;
         }
-        for canceller in self.members.iter().filter_map(|member| member.canceller.as_ref()) {
-            canceller.cancel(host);
+        for canceler in self.members.iter().filter_map(|member| member.canceler.as_ref()) {
+            canceler.cancel(host);
         }
     }
 

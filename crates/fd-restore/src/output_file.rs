@@ -134,7 +134,7 @@ impl FinishedFile {
     }
 }
 
-/// How often a job that waits for the reader of a fifo checks whether it was cancelled, in
+/// How often a job that waits for the reader of a fifo checks whether it was canceled, in
 /// milliseconds.
 const LOOK: u8 = 100;
 
@@ -245,16 +245,16 @@ impl OutputFile {
     }
 
     /// A device or fifo that does not block: a write waits until it accepts data or the job is
-    /// cancelled.
+    /// canceled.
     pub(crate) fn waiting(file: OwnedFd, cancel: &CancelToken) -> Self {
         Self { patience: Some(cancel.clone()), ..Self::existing(file) }
     }
 
-    /// Waits until it may accept data. `false`: the job is cancelled.
+    /// Waits until it may accept data. `false`: the job is canceled.
     fn wait(&self) -> bool {
         let Some(cancel) = &self.patience else { return false };
         let mut polled = [PollFd::new(self.descriptor(), PollFlags::POLLOUT)];
-        while !cancel.is_cancelled() {
+        while !cancel.is_canceled() {
             match poll(&mut polled, PollTimeout::from(LOOK)) {
                 Ok(0) | Err(Errno::EINTR) => {}
                 // The next write reports what is wrong with it.
@@ -298,7 +298,7 @@ impl OutputFile {
     pub(crate) fn fill_to(&mut self, address: u64) -> Result<(), FailedWrite> {
         while let Some(left) = address.checked_sub(self.address).filter(|left| *left > 0) {
             let length = usize::try_from(left).unwrap_or(usize::MAX).min(ZEROS.len());
-            if self.patience.as_ref().is_some_and(CancelToken::is_cancelled) {
+            if self.patience.as_ref().is_some_and(CancelToken::is_canceled) {
                 let Self { written, writes: block, .. } = *self;
                 return Err(FailedWrite { written, block, length, errno: Errno::ECANCELED });
             }
@@ -350,7 +350,7 @@ impl OutputFile {
         let file = second.as_ref().unwrap_or(&self.file);
         let mut block = vec![0; READ];
         let mut address = 0;
-        while !cancel.is_cancelled() {
+        while !cancel.is_canceled() {
             let count = match file.read_at(&mut block, address) {
                 Ok(0) => return Ok(address),
                 Ok(count) => count,

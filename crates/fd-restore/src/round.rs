@@ -165,7 +165,7 @@ impl Round<'_> {
             match object {
                 Planned::File { answer, .. } if !self.goes_on_with(&answer) => left.extend(answer.made()),
                 Planned::File { file, answer, .. } => self.turn_of_file(*file, answer, records),
-                Planned::Directory(_) if self.cancel.is_cancelled() => {}
+                Planned::Directory(_) if self.cancel.is_canceled() => {}
                 Planned::Directory(of_directory) => self.seen(of_directory, records),
             }
         }
@@ -179,7 +179,7 @@ impl Round<'_> {
     fn goes_on_with(&self, answer: &Answer) -> bool {
         let can_close = |file: &FinishedFile| file.descriptor().is_none() || !self.making.writers.is_given_up();
         let is_finished = matches!(answer, Answer::Made(Taker::Finished(file)) if can_close(file));
-        !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_cancelled())
+        !self.cancel.is_abandoned() && (is_finished || !self.cancel.is_canceled())
     }
 
     /// Restores a file of a run, as its records would.

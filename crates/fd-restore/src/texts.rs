@@ -291,7 +291,10 @@ pub(crate) fn update_refused(path: &[u8]) -> Vec<u8> {
 /// A directory that was there is not given away: the record may be for another one.
 pub(crate) fn directory_refused(path: &[u8], there: (u32, u32), record: (u32, u32)) -> Vec<u8> {
     let [there, record] = [there, record].map(|(uid, gid)| format!("{uid}:{gid}"));
-    let why = format!("belongs to {there} and not to {record}, and another user may have put it there.");
+    let why = format!(
+        "belongs to {there} and not to {record}, and another user may have put it there. If it is the right \
+         one, chown it and restore it again."
+    );
     join(&[b"Attributes of ", path, b" not restored: it ", why.as_bytes()])
 }
 
@@ -395,7 +398,8 @@ pub(crate) fn unknown_signer(path: &[u8]) -> Vec<u8> {
 
 /// The same of all files of a job.
 pub(crate) fn unknown_signers(count: u64) -> Vec<u8> {
-    join(&[format!("The signatures of {count} files were made with such keys, and were not checked").as_bytes()])
+    let text = "files so far were made with keys that no PKI Keypair or PKI Signer names, and were not checked";
+    join(&[format!("The signatures of {count} {text}").as_bytes()])
 }
 
 /// The stock daemon has no such case.
@@ -529,7 +533,9 @@ pub(crate) fn no_data(path: &[u8], why: &NoData) -> Vec<u8> {
         }
         NoData::BelowWhere => "data is written to special files only at their original path, without where".to_owned(),
         NoData::New => "it is newer than this job, and data is written to special files that are older only".to_owned(),
-        NoData::OfAnother => "it belongs to another user, and who can change its name may have put it there".to_owned(),
+        NoData::OfAnother => "its owner and group are not those of the record, and a user who can change its name may \
+                              have put it there"
+            .to_owned(),
         NoData::JustMade => "it did not exist before this job, which made it without its data".to_owned(),
     };
     join(&[b"Data of ", path, b" not restored: ", reason.as_bytes(), b"."])
@@ -782,7 +788,14 @@ pub(crate) fn first_name_replaced(path: &[u8], first: &[u8]) -> Vec<u8> {
 
 /// A directory that was there has its new attributes, and the ACLs that it had.
 pub(crate) fn acl_may_be_missing(path: &[u8]) -> Vec<u8> {
-    const WHY: &[u8] = b" may lack its ACL: the restore ended behind its attributes. Restore it with replace=always.";
+    const WHY: &[u8] = b" may lack its ACL: the restore ended after its attributes. Restore it with replace=always.";
+    join(&[b"Directory ", path, WHY])
+}
+
+/// The same of a new one.
+pub(crate) fn directory_unfinished(path: &[u8]) -> Vec<u8> {
+    const WHY: &[u8] =
+        b" is not complete: the restore ended after its attributes. The next restore applies its record.";
     join(&[b"Directory ", path, WHY])
 }
 

@@ -22,7 +22,7 @@ use crate::link::Link;
 use crate::wire::{Bandwidth, Wire, WireStats};
 use crate::{ChannelError, IDLE_LIMIT, Peer, PeerKind};
 
-pub use cancel::Canceller;
+pub use cancel::Canceler;
 pub use close::Farewell;
 pub use frames::Frames;
 pub use receive::{Gathered, Received, wait_for_either};
@@ -212,13 +212,13 @@ impl Channel {
         self.link.cipher()
     }
 
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         self.canceled.load(Ordering::Relaxed)
     }
 
     fn usable(&self) -> Result<(), ChannelError> {
         match self.health {
-            _ if self.is_cancelled() => Err(self.error(Fault::Cancelled)),
+            _ if self.is_canceled() => Err(self.error(Fault::Canceled)),
             Health::Good => Ok(()),
             Health::Terminated => Err(self.error(Fault::Terminated)),
             Health::Failed => Err(self.error(Fault::HasErrors)),
@@ -232,7 +232,7 @@ impl Channel {
     /// An error after which the connection is of no use.
     fn failed(&mut self, fault: Fault) -> ChannelError {
         self.health = Health::Failed;
-        self.error(if self.is_cancelled() { Fault::Cancelled } else { fault })
+        self.error(if self.is_canceled() { Fault::Canceled } else { fault })
     }
 }
 

@@ -165,7 +165,7 @@ impl Attempt<'_> {
             Some(Err(_panic)) => {
                 Err(ConnectError::Resolve { host: self.plan.peer.host.clone(), source: io::ErrorKind::Other.into() })
             }
-            None => Err(ConnectError::Cancelled { peer: self.plan.peer.clone() }),
+            None => Err(ConnectError::Canceled { peer: self.plan.peer.clone() }),
         }
     }
 
@@ -255,7 +255,7 @@ impl Attempt<'_> {
     }
 
     fn still_wanted(&self) -> Result<(), ConnectError> {
-        if self.watch.canceled() { Err(ConnectError::Cancelled { peer: self.plan.peer.clone() }) } else { Ok(()) }
+        if self.watch.canceled() { Err(ConnectError::Canceled { peer: self.plan.peer.clone() }) } else { Ok(()) }
     }
 
     fn left(&self) -> Duration {

@@ -31,8 +31,8 @@ pub enum Fault {
     Terminated,
     /// An earlier error has ended the connection; that one was reported already.
     HasErrors,
-    /// A [`crate::Canceller`] ended the connection.
-    Cancelled,
+    /// A [`crate::Canceler`] ended the connection.
+    Canceled,
     /// Reading from the socket failed.
     Read(io::Error),
     /// The peer closed within a frame.
@@ -130,7 +130,7 @@ pub enum ConnectError {
         source: io::Error,
     },
     /// The job was canceled meanwhile.
-    Cancelled {
+    Canceled {
         /// The peer.
         peer: Peer,
     },

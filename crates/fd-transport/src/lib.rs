@@ -1,7 +1,7 @@
 //! An address and a secret become an authenticated channel of frames: TCP, TLS, bandwidth limit,
 //! retries.
 //!
-//! A [`Channel`] is blocking and has one owner thread; others reach it through a [`Canceller`] and
+//! A [`Channel`] is blocking and has one owner thread; others reach it through a [`Canceler`] and
 //! a [`Bandwidth`]. It carries frames and signals; what they mean, and their order, is the business
 //! of `fd-session`.
 //!
@@ -26,7 +26,7 @@ mod texts;
 mod tls;
 mod wire;
 
-pub use channel::{Canceller, Channel, Farewell, Frames, Gathered, Limits, Received, Unwanted, wait_for_either};
+pub use channel::{Canceler, Channel, Farewell, Frames, Gathered, Limits, Received, Unwanted, wait_for_either};
 pub use connect::{ConnectPlan, ConnectWatch, SILENCE, resolve};
 pub use error::{CertificateProblem, ChannelError, ConnectError, Fault};
 pub use peer::{Peer, PeerKind};

@@ -50,7 +50,7 @@ impl fmt::Display for ChannelError {
             Fault::TimedOut { after } => write!(f, "Nothing received from {peer} in {} seconds", after.as_secs()),
             Fault::Terminated => write!(f, "Bsock send while terminated=1 on call to {peer}"),
             Fault::HasErrors => write!(f, "Socket has errors=1 on call to {peer}"),
-            Fault::Cancelled => write!(f, "Connection with {peer} canceled"),
+            Fault::Canceled => write!(f, "Connection with {peer} canceled"),
             Fault::Read(source) => write!(f, "Read error from {peer}: ERR={}", io_error_text(source)),
             Fault::ShortRead { expected, got } => write!(f, "Read expected {expected} got {got} from {peer}"),
             Fault::Frame(FrameError::TooBig { len }) => write!(
@@ -85,7 +85,7 @@ impl ChannelError {
             | Fault::Tls { reason }
             | Fault::Certificate { reason } => reason.clone(),
             Fault::TimedOut { .. } | Fault::HandshakeTimedOut { .. } => error_text(Errno::TIMEDOUT.raw_os_error()),
-            Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Cancelled => NO_ERROR.to_owned(),
+            Fault::Closed | Fault::Terminated | Fault::HasErrors | Fault::Canceled => NO_ERROR.to_owned(),
             Fault::ShortRead { .. } | Fault::Frame(_) | Fault::Oversized { .. } => error_text(Errno::IO.raw_os_error()),
         }
     }
@@ -112,7 +112,7 @@ impl fmt::Display for ConnectError {
                 peer.port,
                 io_error_text(source)
             ),
-            Self::Cancelled { peer } => write!(f, "Connecting to {peer} canceled"),
+            Self::Canceled { peer } => write!(f, "Connecting to {peer} canceled"),
         }
     }
 }

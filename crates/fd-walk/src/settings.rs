@@ -91,7 +91,7 @@ pub(crate) const fn times_are_old(mtime: i64, ctime: i64, since: i64, mtime_only
 /// Answers the questions of a walk. All methods are called on the walk's thread.
 pub trait WalkHost {
     /// Whether the job was canceled. Called before each entry, so it must be cheap.
-    fn is_cancelled(&self) -> bool;
+    fn is_canceled(&self) -> bool;
 
     /// One more entry was examined (`num_files_examined`; an unchanged or unreadable directory
     /// counts as in the stock daemon). Called before the entry's own events.
@@ -223,7 +223,7 @@ pub enum WalkEnd {
     #[default]
     Complete,
     /// The job was canceled.
-    Cancelled,
+    Canceled,
     /// The sink ended it.
     Stopped,
 }

@@ -24,7 +24,7 @@ struct FewDescriptors {
 }
 
 impl WalkHost for FewDescriptors {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         let is_first = self.asked.replace(self.asked.get() + 1) == 0;
         let next = || File::open("/dev/null").expect("a descriptor").as_raw_fd();
         let current = if is_first { u64::try_from(next() + 1).ok() } else { self.most };

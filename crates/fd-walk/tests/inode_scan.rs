@@ -152,5 +152,5 @@ fn a_canceled_walk_does_not_wait_for_its_scan() {
     let host = Host { is_canceled_after: Some(2), ..Host::default() };
     let fileset = fileset(OPTIONS[0], &[&volume.top()]);
     let summary = events(&fileset, &settings(seconds(now()), InodeScan::Always, 1), &host).1;
-    assert_eq!((summary.end, host.scans.into_inner().len()), (WalkEnd::Cancelled, 0));
+    assert_eq!((summary.end, host.scans.into_inner().len()), (WalkEnd::Canceled, 0));
 }

@@ -31,7 +31,7 @@ static RESTORE_INTO: RestoreOption = RestoreOption {
 /// Its context in a job.
 #[derive(Default, Debug)]
 pub(crate) struct S3Job {
-    cancel: Arc<Canceller>,
+    cancel: Arc<Canceler>,
     level: Option<u8>,
     backup: Option<Backup>,
     restore: Option<Restore>,
@@ -43,16 +43,16 @@ pub(crate) struct S3Job {
 }
 
 #[derive(Default, Debug)]
-struct Canceller(Cancel);
+struct Canceler(Cancel);
 
-impl CancelEvent for Canceller {
+impl CancelEvent for Canceler {
     fn cancel(&self, _host: &mut dyn Host) {
         self.0.set();
     }
 }
 
 impl Instance for S3Job {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::clone(&self.cancel) as Arc<dyn CancelEvent>
     }
 

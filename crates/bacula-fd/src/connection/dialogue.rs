@@ -93,8 +93,8 @@ pub(crate) fn lead<M: Machine>(
 /// Delays a peer that has failed. Ends when the channel is canceled, but not when the peer closes
 /// it.
 pub(crate) fn brake(channel: &Channel, time: Duration) {
-    let canceller = channel.canceller();
-    clock::pause_while(time, || !canceller.is_cancelled());
+    let canceler = channel.canceler();
+    clock::pause_while(time, || !canceler.is_canceled());
 }
 
 fn start_tls<M: Machine>(

@@ -11,8 +11,8 @@ use fd_session::read::ReadClose;
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
-    Canceller, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames,
-    Gathered, IDLE_LIMIT, Limits, Received, SILENCE, Unwanted,
+    Canceler, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames, Gathered,
+    IDLE_LIMIT, Limits, Received, SILENCE, Unwanted,
 };
 
 use crate::connection::dialogue::{self, Secrets, Signals};
@@ -51,20 +51,20 @@ pub(crate) enum Arrival {
 /// daemon's come with the next message: until then the job seems to hang.
 pub(crate) struct Patience<'j> {
     job: &'j Job,
-    director: Canceller,
+    director: Canceler,
     warn: RefCell<&'j mut dyn FnMut(&str)>,
 }
 
 impl<'j> Patience<'j> {
     /// Connecting on behalf of `job`, as long as its Director is there.
-    pub(crate) const fn new(job: &'j Job, director: Canceller, warn: &'j mut dyn FnMut(&str)) -> Self {
+    pub(crate) const fn new(job: &'j Job, director: Canceler, warn: &'j mut dyn FnMut(&str)) -> Self {
         Self { job, director, warn: RefCell::new(warn) }
     }
 }
 
 impl ConnectWatch for Patience<'_> {
     fn canceled(&self) -> bool {
-        self.job.cancel.is_cancelled() || self.director.peer_has_left()
+        self.job.cancel.is_canceled() || self.director.peer_has_left()
     }
 
     fn retrying(&self, text: &str) {
@@ -123,7 +123,7 @@ impl StorageConnection {
                 let _shows_at_the_answer = channel.send(&frame).and_then(|()| channel.flush());
             }
         }
-        if !channel.canceller().peer_answers_within(SILENCE) {
+        if !channel.canceler().peer_answers_within(SILENCE) {
             silent();
         }
         let led = dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, HELLO_TIMEOUT);
@@ -271,7 +271,7 @@ impl StorageConnection {
             // rest.
             End::Stopped => Ok(()),
             End::Canceled => {
-                if !self.channel.canceller().peer_leaves_within(CANCELED_TOO) {
+                if !self.channel.canceler().peer_leaves_within(CANCELED_TOO) {
                     tracing::debug!("the Storage daemon was not told yet that the job is canceled");
                 }
                 Ok(())

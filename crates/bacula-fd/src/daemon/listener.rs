@@ -111,8 +111,8 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
             return;
         }
     };
-    let canceller = channel.canceller();
-    let place = daemon.logins.unauthenticated.take(move || canceller.cancel());
+    let canceler = channel.canceler();
+    let place = daemon.logins.unauthenticated.take(move || canceler.cancel());
     let shared = Arc::clone(daemon);
     serve(&peer.to_string(), move || director::serve(&shared, channel, place));
 }

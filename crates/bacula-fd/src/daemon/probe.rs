@@ -37,7 +37,7 @@ impl Probe {
         let mut seen = Vec::new();
         for job in self.daemon.supervisor.running_jobs() {
             // The cancel wakes the threads of a job that is to end.
-            if let Some(place) = job.progress.stages().standstill().filter(|_| !job.cancel.is_cancelled()) {
+            if let Some(place) = job.progress.stages().standstill().filter(|_| !job.cancel.is_canceled()) {
                 seen.push((job.name(), place));
             }
         }

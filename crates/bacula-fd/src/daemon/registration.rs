@@ -177,7 +177,7 @@ fn leave(channel: Channel) {
 
 /// The Director has taken a connection: from here on it is like one that the Director has made.
 fn serve(daemon: &Arc<Daemon>, channel: Channel) {
-    let director = channel.canceller();
+    let director = channel.canceler();
     let Some(slot) = daemon.logins.called.take(|| director.peer_has_left()) else { return };
     let shared = Arc::clone(daemon);
     let peer = channel.address().to_string();

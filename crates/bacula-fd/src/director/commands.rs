@@ -137,7 +137,7 @@ impl Conversation<'_> {
     /// What the daemon had to say goes to this Director, as security messages of no job
     /// (reference 01 §16.4), unless it has left, as after a cancel: it would be taken for sent.
     fn deliver_daemon_messages(&mut self) {
-        if self.is_lost() || self.channel.canceller().peer_has_left() {
+        if self.is_lost() || self.channel.canceler().peer_has_left() {
             return;
         }
         for message in self.daemon.supervisor.take_waiting() {

@@ -141,10 +141,10 @@ impl Conversation<'_> {
         lines: &Receiver<(MessageType, Vec<u8>)>,
     ) -> Option<EstimateTotals> {
         let job = self.job();
-        let director = self.channel.canceller();
+        let director = self.channel.canceler();
         let mut has_left = false;
         loop {
-            if has_left && !job.cancel.is_cancelled() {
+            if has_left && !job.cancel.is_canceled() {
                 // What follows would be for no peer, and has a place and threads meanwhile.
                 job.abort(false);
                 if let Some(plugged) = self.session.plugged.get() {

@@ -23,7 +23,7 @@ impl Conversation<'_> {
         if self.asked.fileset.has_come() {
             return Flow::End;
         }
-        let (job, director) = (self.job(), self.channel.canceller());
+        let (job, director) = (self.job(), self.channel.canceler());
         job.note_aim(JobKind::Verify);
         // A plugin that is not there has failed the job; the lines behind it are told all the same.
         // The order to cancel may have overtaken this command.

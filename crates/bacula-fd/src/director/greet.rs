@@ -49,7 +49,7 @@ impl Standing {
     fn become_known(&mut self, daemon: &Daemon, channel: &Channel) -> bool {
         if let Self::Stranger(place) = self {
             place.keep();
-            let peer = channel.canceller();
+            let peer = channel.canceler();
             let Some(slot) = daemon.logins.slots.take(|| peer.peer_has_left()) else { return false };
             keep_alive(daemon, channel);
             *self = Self::Known { _slot: slot };

@@ -89,8 +89,8 @@ impl Conversation<'_> {
 
     pub(super) fn restore(&mut self, order: &RestoreOrder) -> Flow {
         let RestoreOrder { files, replace, prelinks, place } = order;
-        let (job, director) = (self.job(), self.channel.canceller());
-        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
+        let (job, director) = (self.job(), self.channel.canceler());
+        let wanted = || !job.cancel.is_canceled() && !director.peer_has_left();
         let allowed = &self.resource.allowed_restore_directories;
         let links = if allowed.is_empty() {
             restore::links_in(allowed, place)
@@ -288,7 +288,7 @@ impl Conversation<'_> {
         if self.is_lost() {
             return;
         }
-        match self.telling.answers.wait(&mut self.channel, ANSWER_LIMIT, || !job.cancel.is_cancelled()) {
+        match self.telling.answers.wait(&mut self.channel, ANSWER_LIMIT, || !job.cancel.is_canceled()) {
             Ok(Some(frame)) => {
                 // A canceled job doesn't wait any more.
                 let _gone = answer.send(frame);

@@ -7,7 +7,7 @@ use fd_backup::LateIncludes;
 use fd_messages::{JobLog as _, MessageType};
 use fd_plugins::{Event, Host, JobFacts, JobPlugins};
 use fd_restore::PluginAccess;
-use fd_transport::Canceller;
+use fd_transport::Canceler;
 
 use super::conversation::Conversation;
 use crate::job::job_host::{JobHost, OpenFileSet};
@@ -57,8 +57,8 @@ impl Conversation<'_> {
         };
         // Meanwhile `say` has the rest of the conversation.
         let mut fileset = std::mem::take(&mut self.asked.fileset);
-        let (job, director) = (self.job(), self.channel.canceller());
-        let wanted = || !job.cancel.is_cancelled() && !director.peer_has_left();
+        let (job, director) = (self.job(), self.channel.canceler());
+        let wanted = || !job.cancel.is_canceled() && !director.peer_has_left();
         let mut say = |kind, text: &[u8]| self.tell(kind, text);
         let open = fileset.open_mut().map(|open| open.in_reach(&wanted));
         let mut host = JobHost::new(&plugged.facts, &plugged.plugins, &mut say, open);
@@ -96,14 +96,14 @@ impl Conversation<'_> {
 
     /// For calls by the job's own thread.
     pub(super) fn job_events(&self) -> JobEvents {
-        JobEvents { plugged: self.session.plugged.get().cloned(), director: self.channel.canceller() }
+        JobEvents { plugged: self.session.plugged.get().cloned(), director: self.channel.canceler() }
     }
 }
 
 /// Tells plugins what happens in a job, on the job's own thread.
 pub(super) struct JobEvents {
     plugged: Option<Arc<Plugged>>,
-    director: Canceller,
+    director: Canceler,
 }
 
 impl JobEvents {
@@ -130,7 +130,7 @@ impl JobEvents {
         call: impl FnOnce(&JobPlugins, &mut dyn Host),
     ) {
         let Some(plugged) = self.plugged.as_ref().filter(|plugged| !plugged.plugins.is_empty()) else { return };
-        let wanted = || !job.cancel.is_cancelled() && !self.director.peer_has_left();
+        let wanted = || !job.cancel.is_canceled() && !self.director.peer_has_left();
         let fileset = open.map(|open| open.in_reach(&wanted));
         let mut say = |kind: MessageType, text: &[u8]| outbox.message(kind, text);
         let mut host = JobHost::new(&plugged.facts, &plugged.plugins, &mut say, fileset);

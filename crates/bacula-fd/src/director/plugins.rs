@@ -205,7 +205,7 @@ impl Conversation<'_> {
                 Answer::NotFound => self.queue(texts::PLUGIN_NOT_FOUND),
                 Answer::Silence => {}
             }
-            if answer != Answer::More || self.is_lost() || self.job().cancel.is_cancelled() {
+            if answer != Answer::More || self.is_lost() || self.job().cancel.is_canceled() {
                 break;
             }
         }

@@ -4,7 +4,7 @@ use fd_config::Director;
 use fd_messages::{JobLog as _, MessageType};
 use fd_session::command::{RunScript, ScriptCommand};
 use fd_session::texts::BAD_RUN_SCRIPT;
-use fd_transport::Canceller;
+use fd_transport::Canceler;
 
 use super::conversation::{Conversation, Flow};
 use crate::job::outbox::Outbox;
@@ -81,14 +81,14 @@ impl<'d> Conversation<'d> {
             client: &self.daemon.config().file_daemon.name,
             director: self.resource,
             previous_job: self.asked.level.previous_job.clone(),
-            connection: self.channel.canceller(),
+            connection: self.channel.canceler(),
         }
     }
 
     fn with_surroundings(&mut self, work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(MessageType, &[u8]))) {
         let (client, previous_job) =
             (self.daemon.config().file_daemon.name.clone(), self.asked.level.previous_job.clone());
-        let director = self.channel.canceller();
+        let director = self.channel.canceler();
         let surroundings = Surroundings {
             client: client.as_bytes(),
             director: self.resource.name.as_bytes(),
@@ -106,7 +106,7 @@ pub(super) struct LateScripts<'d> {
     client: &'d str,
     director: &'d Director,
     previous_job: Vec<u8>,
-    connection: Canceller,
+    connection: Canceler,
 }
 
 impl LateScripts<'_> {

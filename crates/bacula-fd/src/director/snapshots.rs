@@ -67,7 +67,7 @@ impl<'d> Conversation<'d> {
 
     /// Calls the helper until the job is canceled, or its Director has gone.
     fn while_wanted<T>(&self, work: impl FnOnce(&Helper, IsWanted<'_>) -> T) -> T {
-        let (job, director) = (self.job(), self.channel.canceller());
+        let (job, director) = (self.job(), self.channel.canceler());
         let aborts = job.aborts();
         let helper = Helper::new(self.daemon, &self.resource.allowed_script_directories);
         work(&helper, &|| job.aborts() == aborts && !director.peer_has_left())

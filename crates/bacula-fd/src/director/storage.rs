@@ -66,7 +66,7 @@ impl Conversation<'_> {
 
     fn adopt_storage(&mut self, job: &Job, mut connection: StorageConnection, host: &str, port: u16) {
         let encrypted = connection.is_encrypted();
-        job.set_storage(Some((connection.channel().canceller(), encrypted)));
+        job.set_storage(Some((connection.channel().canceler(), encrypted)));
         let (most, least) = connection.dedup_blocks();
         let number = |size| i32::try_from(size).unwrap_or(i32::MAX);
         self.tell_facts(|told| told.dedup_blocks = (number(most), number(least)));
@@ -88,15 +88,15 @@ impl Conversation<'_> {
         let mut channel = channel;
         channel.set_bandwidth(job.bandwidth.clone());
         // So that a cancel ends the greeting, too.
-        job.set_storage(Some((channel.canceller(), false)));
+        job.set_storage(Some((channel.canceler(), false)));
         let mut silent = || {
-            if !job.cancel.is_cancelled() {
+            if !job.cancel.is_canceled() {
                 self.say(MessageType::Warning, texts::storage_does_not_answer(host, port).as_bytes());
             }
         };
         match StorageConnection::greet(channel, job, credentials, certificates, remote, compression, &mut silent) {
             Ok(connection) => Some(connection),
-            Err(_) if job.cancel.is_cancelled() => {
+            Err(_) if job.cancel.is_canceled() => {
                 job.set_storage(None);
                 self.reply(BAD_STORAGE);
                 None
@@ -123,10 +123,10 @@ impl Conversation<'_> {
 
     fn dial_storage(&mut self, job: &Arc<Job>, host: &str, port: u16) -> Option<Channel> {
         if port == 0 {
-            let director = self.channel.canceller();
+            let director = self.channel.canceler();
             let wanted = || !director.peer_has_left();
             let mut called = job.storage.await_call(SILENCE, &job.cancel, &wanted);
-            if called.is_none() && !job.cancel.is_cancelled() && wanted() {
+            if called.is_none() && !job.cancel.is_canceled() && wanted() {
                 let text = texts::storage_does_not_call(&self.daemon.config().file_daemon.addresses);
                 self.say(MessageType::Warning, text.as_bytes());
                 called = job.storage.await_call(CALL_TIMEOUT.saturating_sub(SILENCE), &job.cancel, &wanted);
@@ -150,13 +150,13 @@ impl Conversation<'_> {
             keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
             send_buffer: usize::try_from(daemon.max_network_buffer_size).ok().filter(|size| *size > 0),
         };
-        let director = self.channel.canceller();
+        let director = self.channel.canceler();
         let mut warn = |warning: &str| self.say(MessageType::Warning, &texts::STORAGE_RETRYING.of(warning));
         let dialled = storage::connect(&plan, &Patience::new(job, director, &mut warn));
         match dialled {
             Ok(channel) => Some(channel),
             Err(error) => {
-                if !job.cancel.is_cancelled() {
+                if !job.cancel.is_canceled() {
                     self.say(MessageType::Fatal, format!("{error}\n").as_bytes());
                 }
                 self.reply(BAD_STORAGE);

@@ -164,7 +164,7 @@ fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
 /// The socket's own words before the job's, as in the stock daemon (reference 01 §20). A canceled
 /// job has no such message.
 fn report_send_error(job: &Job, outbox: &Outbox, error: &ChannelError) {
-    let silent = matches!(error.fault, Fault::Cancelled | Fault::HasErrors | Fault::Terminated);
+    let silent = matches!(error.fault, Fault::Canceled | Fault::HasErrors | Fault::Terminated);
     if !silent && !job.status().is_canceled() {
         outbox.message(MessageType::Error, &texts::SOCKET_ERROR.of(error.to_string()));
     }
@@ -222,7 +222,7 @@ impl Sink<'_> {
 impl FrameSink for Sink<'_> {
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError> {
         // What is ready is of no use any more, and the reason is not used.
-        if self.job.cancel.is_cancelled() {
+        if self.job.cancel.is_canceled() {
             return Err(SinkError { reason: String::new() });
         }
         let mut end = self.watch.hang_up.as_mut().and_then(|hang_up| hang_up.due(frames));

@@ -34,7 +34,7 @@ impl LateFileSet {
 impl LateIncludes for LateFileSet {
     fn change(&self, plugin: &[u8], change: FileSetChange<'_>, say: &mut dyn FnMut(MessageType, &[u8])) -> Status {
         let mut draft = self.draft.lock();
-        let wanted = || !self.lists.job.cancel.is_cancelled();
+        let wanted = || !self.lists.job.cancel.is_canceled();
         let fileset = FileSetInReach { draft: &mut draft, matcher: &self.matcher, lists: &self.lists, wanted: &wanted };
         // Commands do not come here, so that there is no plugin to be told of any.
         JobHost::new(&self.facts, &JobPlugins::default(), say, Some(fileset)).change_fileset(plugin, change)

@@ -176,7 +176,7 @@ impl Expression {
     /// Whether it is found anywhere in `text`. If that can't be decided, the job fails.
     pub(crate) fn is_match(&self, text: &CStr) -> bool {
         match &self.light {
-            _ if self.matcher.job.cancel.is_cancelled() => false,
+            _ if self.matcher.job.cancel.is_canceled() => false,
             Some(light) if text.count_bytes() <= LONGEST_TEXT => match light.is_match_c(text) {
                 Ok(found) => found,
                 Err(error) => {
@@ -192,7 +192,7 @@ impl Expression {
     pub(crate) fn captures(&self, text: &[u8]) -> Result<Option<Captures>, Undecided> {
         let until_nul = text.split(|byte| *byte == 0).next().unwrap_or_default();
         match &self.light {
-            _ if self.matcher.job.cancel.is_cancelled() => Err(Undecided),
+            _ if self.matcher.job.cancel.is_canceled() => Err(Undecided),
             Some(light) if until_nul.len() <= LONGEST_TEXT => {
                 light.captures(until_nul).map_err(|error| self.fail(text, &error.to_string()))
             }
@@ -212,7 +212,7 @@ impl Expression {
     /// new one gets a try.
     fn ask_guest(&self, inner: &mut Inner, text: &[u8], groups: bool) -> Result<Option<Captures>, Undecided> {
         let cancel = &self.matcher.job.cancel;
-        let wanted = || !cancel.is_cancelled();
+        let wanted = || !cancel.is_canceled();
         for is_last in [false, true] {
             let found = self.number(inner, &wanted).and_then(|number| inner.find(number, text, groups, &wanted));
             match found {

@@ -99,7 +99,7 @@ impl Outbox {
         loop {
             match answered.recv_timeout(STEP) {
                 Ok(answer) => return Some(answer),
-                Err(RecvTimeoutError::Timeout) if !self.job.cancel.is_cancelled() => {}
+                Err(RecvTimeoutError::Timeout) if !self.job.cancel.is_canceled() => {}
                 Err(_) => return None,
             }
         }

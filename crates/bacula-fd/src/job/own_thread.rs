@@ -105,7 +105,7 @@ impl<T: Send + 'static> OwnThread<T> {
     /// ago and it has not ended, unless it waits for what a cancel ends: a plugin, or a program of
     /// ours. `true`: it is left, and must not be joined.
     pub(crate) fn is_left(&mut self, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {
-        job.cancel.is_cancelled() && self.is_left_at(Instant::now(), job, is_in_plugin)
+        job.cancel.is_canceled() && self.is_left_at(Instant::now(), job, is_in_plugin)
     }
 
     fn is_left_at(&mut self, now: Instant, job: &Job, is_in_plugin: impl FnOnce() -> bool) -> bool {

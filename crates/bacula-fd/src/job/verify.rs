@@ -18,7 +18,7 @@ pub(crate) fn of_disk(job: &Job, plan: &VerifyPlan, outbox: &Outbox) {
     let mut director = outbox.clone();
     match fd_backup::verify_disk(plan, &job.progress, outbox, &job.cancel, &mut director) {
         Ok(()) => job.change_status(JobStatus::Terminated),
-        Err(error @ (VerifyDiskError::Cancelled | VerifyDiskError::Director(_) | VerifyDiskError::Plugin)) => {
+        Err(error @ (VerifyDiskError::Canceled | VerifyDiskError::Director(_) | VerifyDiskError::Plugin)) => {
             tracing::debug!(%error, "the verify ended early");
             job.change_status(JobStatus::Error);
         }

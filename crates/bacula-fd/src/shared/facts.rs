@@ -199,7 +199,7 @@ impl JobFacts for Facts {
     }
 
     fn is_canceled(&self) -> bool {
-        self.job.cancel.is_cancelled()
+        self.job.cancel.is_canceled()
     }
 
     fn allowed_programs(&self) -> &[Vec<u8>] {

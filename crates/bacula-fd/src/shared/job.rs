@@ -14,7 +14,7 @@ use fd_config::Messages;
 use fd_messages::{CancelToken, MessageType, Progress};
 use fd_os::lock::Mutex;
 use fd_session::JobStatus;
-use fd_transport::{Bandwidth, Canceller};
+use fd_transport::{Bandwidth, Canceler};
 
 use crate::clock;
 
@@ -182,13 +182,13 @@ impl Job {
     }
 
     /// The Storage Daemon's connection, for [`Self::abort`] and status; `None` when it is closed.
-    pub(crate) fn set_storage(&self, connection: Option<(Canceller, bool)>) {
+    pub(crate) fn set_storage(&self, connection: Option<(Canceler, bool)>) {
         self.storage.set(connection);
         // Checked only now: an earlier cancel didn't see the connection.
-        if self.cancel.is_cancelled()
-            && let Some(canceller) = self.storage.canceller()
+        if self.cancel.is_canceled()
+            && let Some(canceler) = self.storage.canceler()
         {
-            canceller.cancel();
+            canceler.cancel();
         }
     }
 
@@ -198,14 +198,14 @@ impl Job {
         self.change_status(if stop { JobStatus::Incomplete } else { JobStatus::Canceled });
         self.cancel.cancel();
         self.aborts.fetch_add(1, Ordering::Relaxed);
-        let Some(canceller) = self.storage.canceller() else { return };
+        let Some(canceler) = self.storage.canceler() else { return };
         // The job stops by itself, between two frames, and the Director then cancels the Storage
         // Daemon's part, which is spared an error. A thread that waits for the Storage Daemon is
         // woken.
-        let second = canceller.clone();
+        let second = canceler.clone();
         let cut = move || {
             std::thread::sleep(GRACE);
-            canceller.cancel();
+            canceler.cancel();
         };
         if let Err(error) = std::thread::Builder::new().name("cuts".to_owned()).spawn(cut) {
             tracing::warn!(%error, "no thread to wait for the job's own end");
@@ -230,7 +230,7 @@ impl Job {
 
     /// Waits for this time, or until the job is canceled.
     pub(crate) fn pause(&self, time: Duration) {
-        clock::pause_while(time, || !self.cancel.is_cancelled());
+        clock::pause_while(time, || !self.cancel.is_canceled());
     }
 
     /// Warnings that were said.
@@ -268,7 +268,7 @@ mod tests {
         let job = Job::new(Identity::default(), 0);
         job.change_status(JobStatus::Running);
         job.change_status(JobStatus::Fatal);
-        assert!(job.cancel.is_cancelled());
+        assert!(job.cancel.is_canceled());
         job.change_status(JobStatus::Terminated);
         assert_eq!(job.status(), JobStatus::Fatal);
     }
@@ -286,6 +286,6 @@ mod tests {
         job.change_status(JobStatus::Running);
         job.abort(true);
         assert_eq!(job.status(), JobStatus::Incomplete);
-        assert!(job.cancel.is_cancelled());
+        assert!(job.cancel.is_canceled());
     }
 }

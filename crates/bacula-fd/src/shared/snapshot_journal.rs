@@ -4,7 +4,7 @@
 //! The file is `WORKING_DIRECTORY/bacula-fd.PORT.snapshots`. It is trusted only if it belongs to
 //! the daemon's user, who alone can read and write it: what is in it is removed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -57,6 +57,8 @@ pub(crate) struct SnapshotJournal {
 struct State {
     snapshots: BTreeMap<u64, Snapshot>,
     last: u64,
+    /// Those of jobs that run.
+    in_use: BTreeSet<u64>,
     /// What the daemon before this one has left is in it.
     is_read: bool,
 }
@@ -93,6 +95,7 @@ impl SnapshotJournal {
     pub(crate) fn add(&self, snapshot: &Snapshot) -> u64 {
         let mut state = self.state.lock();
         let number = state.add(snapshot.clone());
+        state.in_use.insert(number);
         self.write(&mut state);
         number
     }
@@ -113,13 +116,21 @@ impl SnapshotJournal {
 
     /// Whether a job reads this volume.
     pub(crate) fn is_read_by_a_job(&self, volume: &[u8]) -> bool {
-        self.state.lock().snapshots.values().any(|known| known.is_mounted && known.volume == volume)
+        let state = self.state.lock();
+        let mut read = state.in_use.iter().filter_map(|number| state.snapshots.get(number));
+        read.any(|known| known.is_mounted && known.volume == volume)
+    }
+
+    /// Its job has ended, and could not remove it.
+    pub(crate) fn leave(&self, number: u64) {
+        self.state.lock().in_use.remove(&number);
     }
 
     /// It is gone, or stays for good.
     pub(crate) fn forget(&self, number: u64) {
         let mut state = self.state.lock();
         state.snapshots.remove(&number);
+        state.in_use.remove(&number);
         self.write(&mut state);
     }
 

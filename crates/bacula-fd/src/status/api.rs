@@ -197,7 +197,7 @@ pub(crate) fn activity(daemon: &Daemon, api_opts: &[u8]) -> Vec<Vec<u8>> {
                 out.number("SecondsLeft", left);
             }
         }
-        out.flag("Canceled", job.cancel.is_cancelled());
+        out.flag("Canceled", job.cancel.is_canceled());
         out.end_object();
         frames.push(out.frame());
     }

@@ -32,7 +32,13 @@ fn heads_by_type() {
 fn a_place_of_a_user_neither_begins_a_line_nor_orders_a_terminal_about() {
     let place = b"/home/u/\x1b]0;x\nroot-dir JobId 0: all is well";
     let plain = [snapshot_created, snapshot_removed].map(|text| text(place));
-    let why = [snapshot_not_created, snapshot_not_mounted, subvolumes_not_known, snapshot_not_removed];
+    let why = [
+        snapshot_not_created,
+        snapshot_not_mounted,
+        subvolumes_not_known,
+        snapshot_not_unmounted,
+        snapshot_not_removed,
+    ];
     let others = [
         can_not_match(b"(a)\\1", place, "it took too long"),
         snapshot_helper_failed("create", place, b"", "no"),

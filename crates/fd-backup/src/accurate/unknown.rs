@@ -13,7 +13,7 @@ const MOST_UNKNOWN: usize = 1000;
 #[derive(Default)]
 pub(super) struct Unknown {
     /// With a slash at the end, so that what lies below a path comes next to it. `true`: a
-    /// directory that stands for paths in it, which were too many.
+    /// directory that stands for paths in it, which were too many, or have lost their components.
     paths: BTreeMap<Vec<u8>, bool>,
 }
 
@@ -41,7 +41,9 @@ impl Unknown {
         let path = with_slash(path);
         // Of a directory that is too short itself, what lies below it is stripped.
         if let Some(path) = strip_path(&path, stripped) {
-            self.insert(with_slash(&path), false);
+            let path = with_slash(&path);
+            let is_all = path == b"/";
+            self.insert(path, is_all);
         }
         self.insert(path, false);
         while self.paths.len() > MOST_UNKNOWN {
@@ -88,7 +90,7 @@ impl Unknown {
         before.is_some_and(|(known, _)| path.starts_with(known))
     }
 
-    /// The directories that stand for too many paths in them.
+    /// The directories that stand for paths in them.
     pub(super) fn folded(&self) -> impl Iterator<Item = &[u8]> {
         self.paths.iter().filter(|(_, is_folded)| **is_folded).map(|(path, _)| &**path)
     }

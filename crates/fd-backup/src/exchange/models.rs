@@ -103,7 +103,7 @@ impl Model {
                 exchange.stop();
                 return Err(Stopped);
             }
-            if self.cancel.is_cancelled() {
+            if self.cancel.is_canceled() {
                 exchange.stop();
                 return Err(Stopped);
             }

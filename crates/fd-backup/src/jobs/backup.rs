@@ -42,8 +42,8 @@ pub fn run(
     let job = Job::new(plan.clone(), Arc::clone(progress), cancel.clone(), log);
     let job = Arc::new(job.map_err(|error| sender.protection_failed(&error))?);
     let walked = run_threads(&job, log, &mut sender)?;
-    if cancel.is_cancelled() || walked.end != WalkEnd::Complete {
-        return Err(BackupError::Cancelled);
+    if cancel.is_canceled() || walked.end != WalkEnd::Complete {
+        return Err(BackupError::Canceled);
     }
     sender.finish(&walked);
     sender.must_have_read()?;
@@ -110,7 +110,7 @@ fn run_to_end(
     }
     sent?;
     // All that is to be sent is sent, or the job is canceled.
-    if job.cancel.is_cancelled() { Err(BackupError::Cancelled) } else { Ok(()) }
+    if job.cancel.is_canceled() { Err(BackupError::Canceled) } else { Ok(()) }
 }
 
 /// Ends the threads of a job when it is dropped, if not before.
@@ -204,7 +204,7 @@ struct Host<'h> {
 }
 
 impl WalkHost for Host<'_> {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         self.job.is_stopped()
     }
 

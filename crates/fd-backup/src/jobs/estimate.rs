@@ -57,10 +57,10 @@ pub struct EstimateTotals {
 /// Estimates a backup. Lines go to `log` as information, the walk's messages with their own types.
 ///
 /// # Errors
-/// [`BackupError::Cancelled`].
+/// [`BackupError::Canceled`].
 pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> Result<EstimateTotals, BackupError> {
     let host = Host { plan, log, cancel, changes: LateChanges::new(plan.late.clone()) };
-    let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_cancelled());
+    let (leases, is_stopped) = (LeaseClock::default(), || cancel.is_canceled());
     let mut comparer = Comparer {
         list: plan.accurate.as_deref(),
         digesters: &mut Digesters::default(),
@@ -113,7 +113,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
     while let Some(more) = host.changes.take_includes().filter(|_| summary.end == WalkEnd::Complete) {
         summary = fd_walk::walk_again(&more, &plan.walk, &host, &links, &mut sink);
     }
-    if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Cancelled) }
+    if summary.end == WalkEnd::Complete { Ok(result) } else { Err(BackupError::Canceled) }
 }
 
 impl EstimateTotals {
@@ -154,8 +154,8 @@ struct Host<'h> {
 }
 
 impl WalkHost for Host<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+    fn is_canceled(&self) -> bool {
+        self.cancel.is_canceled()
     }
 
     fn wants(&self, kind: MessageType) -> bool {

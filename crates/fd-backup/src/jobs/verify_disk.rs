@@ -39,7 +39,7 @@ pub struct VerifyPlan {
 pub enum VerifyDiskError {
     /// The job was canceled.
     #[error("the job was canceled")]
-    Cancelled,
+    Canceled,
     /// The Director can't be reached. The operator has got a message about it.
     #[error("packet to the Director: {0}")]
     Director(#[from] SendError),
@@ -79,7 +79,7 @@ pub fn verify_disk(
         if result.is_ok() { Flow::Continue } else { Flow::Stop }
     });
     result?;
-    if summary.end == WalkEnd::Complete { Ok(()) } else { Err(VerifyDiskError::Cancelled) }
+    if summary.end == WalkEnd::Complete { Ok(()) } else { Err(VerifyDiskError::Canceled) }
 }
 
 /// Answers the walk's questions.
@@ -90,8 +90,8 @@ struct Host<'h> {
 }
 
 impl WalkHost for Host<'_> {
-    fn is_cancelled(&self) -> bool {
-        self.cancel.is_cancelled()
+    fn is_canceled(&self) -> bool {
+        self.cancel.is_canceled()
     }
 
     fn examined(&self, path: &[u8]) {
@@ -179,7 +179,7 @@ impl Verify<'_> {
             warn();
             return Ok(());
         };
-        let is_stopped = || host.cancel.is_cancelled();
+        let is_stopped = || host.cancel.is_canceled();
         let open_limits = OpenLimits {
             fifo: Duration::ZERO,
             descriptor: LONGEST_SHORTAGE,
@@ -195,7 +195,7 @@ impl Verify<'_> {
         let sparse = entry.options.is_sparse(self.encrypts);
         let blocks = Blocks { buffer: &mut self.block, before_each: &mut || {}, record_len: self.record_len, sparse };
         let end = read_file(entry, blocks, open_limits, each);
-        match end.map_err(|_stopped| VerifyDiskError::Cancelled)? {
+        match end.map_err(|_stopped| VerifyDiskError::Canceled)? {
             Ok((DataEnd::Complete, _)) => {}
             Ok((DataEnd::ReadError(errno), _)) => host.failed(&texts::cannot_read_to_verify(&entry.path, errno)),
             Err(errno) => {

@@ -87,8 +87,8 @@ impl<'s> Sender<'s> {
 
     /// A canceled job's connection is shut down; that is no network error.
     fn connection_lost(&self, error: SinkError) -> BackupError {
-        if self.cancel.is_cancelled() {
-            return BackupError::Cancelled;
+        if self.cancel.is_canceled() {
+            return BackupError::Canceled;
         }
         self.log.message(MessageType::Fatal, &texts::network_send_error(&error.reason));
         BackupError::Sink(error)
@@ -129,7 +129,7 @@ impl<'s> Sender<'s> {
                 }
             }
             Event::Fatal { text } => return Err(self.fatal(&text)),
-            Event::Ended { .. } if self.cancel.is_cancelled() => return Err(BackupError::Cancelled),
+            Event::Ended { .. } if self.cancel.is_canceled() => return Err(BackupError::Canceled),
             Event::Ended { text } => return Err(fatal_error(&text)),
         }
         Ok(())
@@ -205,8 +205,8 @@ impl<'s> Sender<'s> {
             |record| {
                 let file_index = self.last_file.checked_add(1).and_then(|index| i32::try_from(index).ok());
                 let Some(file_index) = file_index else { return Err(self.fatal(&texts::too_many_files())) };
-                if self.cancel.is_cancelled() {
-                    return Err(BackupError::Cancelled);
+                if self.cancel.is_canceled() {
+                    return Err(BackupError::Canceled);
                 }
                 if self.log.wants(MessageType::Saved) {
                     self.log.message(MessageType::Saved, &saved_line_of_tail(&record, &mut names));
@@ -235,7 +235,7 @@ impl<'s> Sender<'s> {
 /// Why the job ends when a plugin can't say whether a file exists.
 fn check_failed(log: &dyn JobLog, cancel: &CancelToken, error: CheckError) -> BackupError {
     match error {
-        CheckError::Gone(gone) if gone.canceled || cancel.is_cancelled() => BackupError::Cancelled,
+        CheckError::Gone(gone) if gone.canceled || cancel.is_canceled() => BackupError::Canceled,
         CheckError::Gone(gone) => {
             log.message(MessageType::Fatal, &gone.text);
             fatal_error(&gone.text)

@@ -46,7 +46,7 @@ impl<'j> Worker<'j> {
         while let Some((slot, batch)) = self.job.exchange.take_batch(self.job.workers.depth.allowed()) {
             if let Err(Stopped) = self.work(slot, batch, &mut prepared) {
                 // Otherwise a fatal event is on its way to the sender, which ends the job.
-                if self.job.cancel.is_cancelled() {
+                if self.job.cancel.is_canceled() {
                     self.job.exchange.stop();
                 }
                 return;

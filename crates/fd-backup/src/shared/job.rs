@@ -155,7 +155,7 @@ impl Job {
     /// Stops and ends all threads. `is_good`: all that the job has to send is sent.
     pub(crate) fn end_threads(&self, is_good: bool) -> Joined {
         self.exchange.stop();
-        let is_good = || is_good && !self.cancel.is_cancelled();
+        let is_good = || is_good && !self.cancel.is_canceled();
         let joined = self.workers.threads.join(is_good, || self.is_in_plugin());
         if joined.left > 0 {
             self.exchange.free_pieces();
@@ -234,7 +234,7 @@ impl Job {
             self.workers.depth.want(workers);
             self.more_workers();
         }
-        self.exchange.is_stopped() || self.cancel.is_cancelled()
+        self.exchange.is_stopped() || self.cancel.is_canceled()
     }
 }
 

@@ -175,7 +175,7 @@ pub enum BackupError {
     Sink(#[from] SinkError),
     /// The job was canceled.
     #[error("the job was canceled")]
-    Cancelled,
+    Canceled,
     /// There was a fatal message; this is its text.
     #[error("fatal: {0}")]
     Fatal(String),

@@ -288,7 +288,7 @@ fn deleted_files_come_in_the_order_of_the_stock_daemon_s_table() {
 struct Listening<'l>(&'l AccurateList, &'l WalkSettings);
 
 impl WalkHost for Listening<'_> {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         false
     }
 

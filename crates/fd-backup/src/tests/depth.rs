@@ -108,7 +108,7 @@ fn a_canceled_job_leaves_workers_behind_that_hang() {
         bed.run()
     });
     // It has ended although a thread still hangs.
-    assert!(matches!(outcome.result, Err(BackupError::Cancelled)), "{:?}", outcome.result);
+    assert!(matches!(outcome.result, Err(BackupError::Canceled)), "{:?}", outcome.result);
     let warnings = outcome.texts(MessageType::Warning);
     assert!(matches!(warnings[..], [text] if text.starts_with("Storage does not answer: ")), "{warnings:?}");
     let (here, plan) = (1, 1);

@@ -58,5 +58,5 @@ fn a_canceled_estimate_has_no_result() {
     let cancel = CancelToken::new();
     cancel.cancel();
     let log: &dyn JobLog = &Log::new(Arc::default());
-    assert!(matches!(estimate(&plan, log, &cancel), Err(BackupError::Cancelled)));
+    assert!(matches!(estimate(&plan, log, &cancel), Err(BackupError::Canceled)));
 }

@@ -214,7 +214,7 @@ impl CancelEvent for Deaf {
 }
 
 impl Instance for Playing {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Deaf)
     }
 

@@ -91,7 +91,7 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
         // Time passes when the job is canceled: until then, nobody may wait for it.
         thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                if !matches!(fate, Fate::Cancel | Fate::Hang) || cancel.is_cancelled() {
+                if !matches!(fate, Fate::Cancel | Fate::Hang) || cancel.is_canceled() {
                     pass(step);
                 }
                 thread::yield_now();
@@ -114,7 +114,7 @@ fn check(subject: &Subject, plan: BackupPlan, fate: Fate) {
     assert!(subject.wire.starts_with(&sink.wire), "{fate:?}: another stream");
     match (&result, fate) {
         (Ok(()), _) => assert!(subject.wire == sink.wire, "{fate:?}: a part of the stream is missing"),
-        (Err(BackupError::Cancelled), Fate::Cancel | Fate::Hang)
+        (Err(BackupError::Canceled), Fate::Cancel | Fate::Hang)
         | (Err(BackupError::Panicked), Fate::Panic)
         | (Err(BackupError::Sink(_)), Fate::Lost)
         | (Err(BackupError::Thread { .. }), Fate::NoThread) => {}

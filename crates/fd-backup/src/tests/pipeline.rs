@@ -125,7 +125,7 @@ fn a_canceled_job_stops_all_threads() {
             true
         };
         let outcome = bed.run_with(Collector::with_hook(hook));
-        assert!(matches!(outcome.result, Err(BackupError::Cancelled)), "{:?}", outcome.result);
+        assert!(matches!(outcome.result, Err(BackupError::Canceled)), "{:?}", outcome.result);
         assert!(outcome.texts(MessageType::Fatal).is_empty());
         assert!(calls.load(Ordering::Relaxed) < 100);
     }
@@ -141,7 +141,7 @@ fn a_connection_cut_by_canceling_is_no_error() {
         cancel.cancel();
         false
     }));
-    assert!(matches!(outcome.result, Err(BackupError::Cancelled)), "{:?}", outcome.result);
+    assert!(matches!(outcome.result, Err(BackupError::Canceled)), "{:?}", outcome.result);
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
 }
 
@@ -151,7 +151,7 @@ fn a_job_canceled_before_it_starts_sends_nothing() {
     plant(&bed);
     bed.cancel.cancel();
     let outcome = bed.run();
-    assert!(matches!(outcome.result, Err(BackupError::Cancelled)));
+    assert!(matches!(outcome.result, Err(BackupError::Canceled)));
     assert!(outcome.sink.wire.is_empty());
 }
 
@@ -272,6 +272,6 @@ fn a_wait_for_a_fifo_ends_when_the_job_is_canceled() {
             drop(done);
             outcome
         });
-        assert!(matches!(outcome.result, Err(BackupError::Cancelled)));
+        assert!(matches!(outcome.result, Err(BackupError::Canceled)));
     }
 }

@@ -853,7 +853,7 @@ fn a_canceled_job_calls_no_plugin_any_more() {
     let script = Arc::clone(&plugin.script);
     bed.plan.plugins = job_plugins([plugin]);
     let outcome = bed.run();
-    assert!(matches!(outcome.result, Err(BackupError::Cancelled)));
+    assert!(matches!(outcome.result, Err(BackupError::Canceled)));
     assert_eq!(calls(&script), ["event 9", "start", "stream", "open /f 0 0", "read 65536"]);
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
 }

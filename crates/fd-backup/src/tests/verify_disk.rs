@@ -221,7 +221,7 @@ fn a_canceled_verify_stops_before_the_next_file() {
     }
     let director = Director { cancels_after: Some((2, bed.cancel.clone())), ..Director::default() };
     let verified = verify(&bed, director);
-    assert_eq!((verified.result, verified.messages), (Err(VerifyDiskError::Cancelled), vec![]));
+    assert_eq!((verified.result, verified.messages), (Err(VerifyDiskError::Canceled), vec![]));
     assert_eq!(verified.packets.len(), 2);
 }
 

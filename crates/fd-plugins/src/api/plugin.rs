@@ -89,7 +89,7 @@ pub trait CancelEvent: Send + Sync {
 /// plugin does not have are not called ([`Offers`]).
 pub trait Instance: Send {
     /// What cancels it.
-    fn canceller(&self) -> Arc<dyn CancelEvent>;
+    fn canceler(&self) -> Arc<dyn CancelEvent>;
 
     /// Ends the context (`freePlugin`).
     ///

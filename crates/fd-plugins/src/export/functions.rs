@@ -29,7 +29,7 @@ const ERROR: c_int = 2;
 /// What a context of the daemon points to.
 struct Job {
     /// Called by another thread while the rest is in use.
-    canceller: Arc<dyn CancelEvent>,
+    canceler: Arc<dyn CancelEvent>,
     state: Mutex<State>,
 }
 
@@ -141,8 +141,8 @@ unsafe extern "C" fn new_plugin(context: *mut Context) -> c_int {
         match plugin.begin(&mut daemon) {
             Ok((instance, status)) => {
                 let state = State { kept: Kept::default(), estimates: false, may_register: false, instance: None };
-                let canceller = instance.canceller();
-                let job = Job { canceller, state: Mutex::new(State { instance: Some(instance), ..state }) };
+                let canceler = instance.canceler();
+                let job = Job { canceler, state: Mutex::new(State { instance: Some(instance), ..state }) };
                 place.plugin = Box::into_raw(Box::new(job)).cast();
                 status.code()
             }
@@ -189,7 +189,7 @@ unsafe extern "C" fn handle_plugin_event(context: *mut Context, event: *mut Even
             // SAFETY: the daemon hands over its context.
             let Some(job) = (unsafe { job(context) }) else { return ERROR };
             // SAFETY: the same.
-            job.canceller.cancel(&mut unsafe { Daemon::of(context) });
+            job.canceler.cancel(&mut unsafe { Daemon::of(context) });
             0
         });
     }

@@ -45,7 +45,7 @@ impl Plugin for Noting {
 }
 
 impl Instance for NotingJob {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(NoCancel)
     }
 

@@ -148,10 +148,10 @@ fn a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death() {
 fn canceled(plugin: &Library, command: &str) -> (Daemon, Called<Status>) {
     let mut daemon = Daemon::default();
     let mut instance = begun(plugin, &mut daemon, command).unwrap();
-    let (facts, canceller) = (Arc::clone(&daemon.facts), instance.canceller());
+    let (facts, canceler) = (Arc::clone(&daemon.facts), instance.canceler());
     let cancels = thread::spawn(move || {
         let mut daemon = Daemon { facts, said: Vec::new() };
-        canceller.cancel(&mut daemon);
+        canceler.cancel(&mut daemon);
         daemon.facts.canceled.store(true, Ordering::Relaxed);
         daemon.said
     });
@@ -203,9 +203,9 @@ fn a_plugin_is_not_freed_while_it_is_told_of_a_cancel() {
     let mut idle = begun(&plugin, &mut other, "odd: none").unwrap();
     let mut daemon = Daemon::default();
     let mut instance = begun(&plugin, &mut daemon, "odd: endBackupFile=obey cancel=linger").unwrap();
-    let canceller = instance.canceller();
+    let canceler = instance.canceler();
     thread::scope(|scope| {
-        scope.spawn(|| canceller.cancel(&mut Daemon::default()));
+        scope.spawn(|| canceler.cancel(&mut Daemon::default()));
         assert_eq!(instance.end_backup_file(&mut daemon), Ok(Status::Ok));
         // The one that tells of the cancel is not done.
         instance.end(&mut daemon).unwrap();

@@ -211,7 +211,7 @@ impl DigestCheck {
     fn read_again(&self, kind: DigestKind, file: Option<&OutputFile>) -> Finding {
         let (Some(file), Ok(mut digester)) = (file, Digester::new(kind)) else { return Finding::None };
         match (file.read_again(&self.cancel, |data| digester.update(data)), digester.finish()) {
-            (Err(_), _) if self.cancel.is_cancelled() => Finding::Cancelled,
+            (Err(_), _) if self.cancel.is_canceled() => Finding::Canceled,
             (Err(errno), _) => Finding::Unreadable(errno),
             (Ok(length), Ok(digest)) if length == self.length => Finding::Has(digest),
             (Ok(_), Ok(digest)) => Finding::Changed(digest),

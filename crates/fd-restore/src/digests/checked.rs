@@ -18,8 +18,8 @@ pub(crate) enum Recorded {
 pub(crate) enum Finding {
     /// Nothing: there is no digest of the kind that is needed.
     None,
-    /// Nothing: the job was cancelled before.
-    Cancelled,
+    /// Nothing: the job was canceled before.
+    Canceled,
     /// It has this digest.
     Has(DigestValue),
     /// It has this one, and another process has written to it meanwhile.

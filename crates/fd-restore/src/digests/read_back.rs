@@ -314,7 +314,7 @@ fn digest(files: &mut [Reading<'_>]) {
 
 /// Reads these files, so many at a time, and makes their digests.
 fn check(files: &[LongFile], together: usize, cancel: &CancelToken) -> Vec<Finding> {
-    let mut findings = vec![Finding::Cancelled; files.len()];
+    let mut findings = vec![Finding::Canceled; files.len()];
     let mut waiting: Vec<(usize, &LongFile)> = files.iter().enumerate().collect();
     // The longest first, so that the kernel is busy to the end.
     waiting.sort_by_key(|(_, file)| file.length);
@@ -325,7 +325,7 @@ fn check(files: &[LongFile], together: usize, cancel: &CancelToken) -> Vec<Findi
         {
             reading.push(Reading::new(next, files.len() < WORTH_IT));
         }
-        if reading.is_empty() || cancel.is_cancelled() {
+        if reading.is_empty() || cancel.is_canceled() {
             return findings;
         }
         reading.iter_mut().for_each(Reading::read);

@@ -324,7 +324,7 @@ impl Creator<'_, '_> {
             return self.not_made(item, &item.output, path, error, false);
         }
         let owner = (item.stat.uid, item.stat.gid);
-        let text = if let Some(found) = self.directories.put_there_by_another(path, owner) {
+        let text = if let Some(found) = self.directories.put_there_by_another(path, owner, item.stat.mtime) {
             texts::directory_refused(&item.output, found, owner)
         } else if let Some(other) = self.directories.other_directory(path) {
             texts::name_taken(&item.output, &other)

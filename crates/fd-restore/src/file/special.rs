@@ -67,7 +67,7 @@ pub(crate) fn open_for_data(
 /// Opens a device or fifo for writing. A fifo needs a reader, for which this waits a minute; its
 /// handle does not block.
 fn open(here: BorrowedFd<'_>, name: &[u8], is_fifo: bool, cancel: &CancelToken) -> Result<OwnedFd, Errno> {
-    // Without blocking, so that a cancelled job does not hang in it.
+    // Without blocking, so that a canceled job does not hang in it.
     let flags = OFlag::O_WRONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let end = Instant::now() + FIFO_PATIENCE;
     let file = loop {
@@ -75,7 +75,7 @@ fn open(here: BorrowedFd<'_>, name: &[u8], is_fifo: bool, cancel: &CancelToken) 
             Err(Errno::ENXIO) if is_fifo => {}
             other => break other?,
         }
-        if Instant::now() >= end || cancel.is_cancelled() {
+        if Instant::now() >= end || cancel.is_canceled() {
             // The error that the stock daemon's timer causes.
             return Err(Errno::EINTR);
         }

@@ -15,7 +15,7 @@ use super::task::{Answer, Task};
 use crate::created::Taker;
 use crate::sync::{Receiver, RecvTimeoutError, Sender, unbounded};
 
-/// How long a cancelled job waits for files that its threads have begun. Its own thread is waited
+/// How long a canceled job waits for files that its threads have begun. Its own thread is waited
 /// for twice as long.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -49,7 +49,7 @@ impl Writers {
     /// Carries the tasks out, at most `depth` at a time, and returns the answers in their order,
     /// and what the tasks have taken.
     ///
-    /// If the job is cancelled meanwhile, files that were begun are still finished, if that takes
+    /// If the job is canceled meanwhile, files that were begun are still finished, if that takes
     /// no longer than a second.
     pub(crate) fn carry_out(&mut self, tasks: Vec<Task>, depth: usize, cancel: &CancelToken) -> (Vec<Answer>, Taken) {
         let mut answers: Vec<Answer> = tasks.iter().map(|_| Answer::NotBegun).collect();
@@ -67,7 +67,7 @@ impl Writers {
                 open += 1;
             }
         }
-        let mut cancelled_at = None;
+        let mut canceled_at = None;
         while open > 0 {
             match self.answers.recv_timeout(GLANCE) {
                 Ok((number, answer, one)) => {
@@ -80,8 +80,8 @@ impl Writers {
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => self.pass_panic_on(),
             }
-            if cancel.is_cancelled() {
-                let at = *cancelled_at.get_or_insert_with(Instant::now);
+            if cancel.is_canceled() {
+                let at = *canceled_at.get_or_insert_with(Instant::now);
                 open = open.saturating_sub(self.waiting.try_iter().count());
                 if open > 0 && at.elapsed() >= GRACE {
                     self.is_given_up = true;

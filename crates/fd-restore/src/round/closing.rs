@@ -52,6 +52,7 @@ impl Round<'_> {
             self.report.now(MessageType::Warning, &texts::acl_may_be_missing(output));
         } else if let Ok(directory) = directories.open(path) {
             directory.take_back();
+            self.report.now(MessageType::Warning, &texts::directory_unfinished(output));
         }
     }
 

@@ -145,7 +145,7 @@ impl<'a> Round<'a> {
         // A value of another length is the digest of no data.
         let name = &item.output;
         let text = match digest.make_now(kind, open.to.file()) {
-            Finding::None | Finding::Cancelled => return,
+            Finding::None | Finding::Canceled => return,
             Finding::Has(restored) | Finding::Changed(restored) => texts::digest_differs(kind, name, record, &restored),
             Finding::Unreadable(errno) => texts::not_read_back(name, errno),
         };

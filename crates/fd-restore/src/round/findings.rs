@@ -65,7 +65,7 @@ pub(super) fn messages_about(
     encryption: &Encryption,
 ) -> Vec<QueuedMessage> {
     let digest = match finding {
-        Finding::Cancelled => return Vec::new(),
+        Finding::Canceled => return Vec::new(),
         Finding::Unreadable(errno) => return vec![(MessageType::Error, texts::not_read_back(name, errno))],
         Finding::None => None,
         Finding::Has(digest) | Finding::Changed(digest) => Some(digest),

@@ -32,8 +32,8 @@ impl<'s> Lookahead<'s> {
 
     /// Takes the next record.
     pub(crate) fn next(&mut self) -> Result<Next<'_>, SequenceError> {
-        if self.cancel.is_cancelled() {
-            return Ok(Next::End(End::Cancelled));
+        if self.cancel.is_canceled() {
+            return Ok(Next::End(End::Canceled));
         }
         if let Some((header, record)) = self.seen.pop_front() {
             self.taken = record;

@@ -11,8 +11,8 @@ use super::source::{RecordSource, SourceError};
 pub enum End {
     /// With the end of the data.
     EndOfData,
-    /// The job was cancelled.
-    Cancelled,
+    /// The job was canceled.
+    Canceled,
     /// The connection was lost between two records. The stock daemon takes this for the end of the
     /// data.
     ConnectionLost(SourceError),
@@ -55,7 +55,7 @@ pub(crate) fn next_record<'a>(
     cancel: &CancelToken,
 ) -> Result<Next<'a>, SequenceError> {
     let header = match source.next_frame() {
-        _ if cancel.is_cancelled() => return Ok(Next::End(End::Cancelled)),
+        _ if cancel.is_canceled() => return Ok(Next::End(End::Canceled)),
         Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| SequenceError::Header(header.to_vec()))?,
         Ok(None) => return Ok(Next::End(End::EndOfData)),
         Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
@@ -66,7 +66,7 @@ pub(crate) fn next_record<'a>(
             Ok(Next::Record(header, record))
         }
         Ok(Some(record)) => Err(SequenceError::Size { actual: record.len(), announced: header.size }),
-        _ if cancel.is_cancelled() => Ok(Next::End(End::Cancelled)),
+        _ if cancel.is_canceled() => Ok(Next::End(End::Canceled)),
         failed => Err(SequenceError::NoData(failed.err())),
     }
 }

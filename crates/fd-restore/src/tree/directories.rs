@@ -51,6 +51,13 @@ pub(crate) fn is_unfinished_directory(found: &FileStat, recorded: i64) -> bool {
         && found.st_mtime != recorded
 }
 
+/// Whether this is a directory of the daemon's user that has no secrets of it, as one on the way to
+/// what an earlier restore brought. A daemon that is not root can give nothing away.
+fn hides_nothing(found: &FileStat) -> bool {
+    let user = geteuid();
+    found.st_uid == user.as_raw() && (!user.is_root() || found.st_mode & 0o005 == 0o005)
+}
+
 /// One directory that is held open.
 #[derive(Debug)]
 pub(crate) struct OpenDirectory {
@@ -527,10 +534,16 @@ impl Directories {
     }
 
     /// The owner of the current directory, which was reached by `path`, if it may not get owner and
-    /// mode of a record with this one: it belongs to another user, neither it nor who alone can
-    /// change its name there, and this job has not made it. Nothing can be a name of a directory
-    /// beside its own, so in a sticky directory its owner has put it there.
-    pub(crate) fn put_there_by_another(&self, path: &OutputPath, owner: (u32, u32)) -> Option<(u32, u32)> {
+    /// mode of a record with this one and this time of change in seconds: it belongs to another
+    /// user, neither it nor who alone can change its name there, and no restore has made it.
+    /// Nothing can be a name of a directory beside its own, so in a sticky directory its owner has
+    /// put it there.
+    pub(crate) fn put_there_by_another(
+        &self,
+        path: &OutputPath,
+        owner: (u32, u32),
+        recorded: i64,
+    ) -> Option<(u32, u32)> {
         let dir = self.held.last()?;
         // What is behind a link was judged with that. The root directory's name can't be changed.
         if dir.made || dir.last_link == Some(dir.end) || dir.end == 0 {
@@ -540,6 +553,8 @@ impl Directories {
         let above = || fstatat(&dir.handle, "..", AtFlags::empty());
         let is_its_own = (found.st_uid, found.st_gid) == owner
             || above().is_ok_and(|above| self.rule.guards_names_of(found.st_uid, &above))
+            || is_unfinished_directory(&found, recorded)
+            || hides_nothing(&found)
             || self.made_objects.contains(&(path.as_bytes(), Identity::of(&found)));
         (!is_its_own).then_some((found.st_uid, found.st_gid))
     }

@@ -156,7 +156,7 @@ impl Verify<'_, '_> {
                     // from nothing.
                     match &end {
                         End::EndOfData => self.close(),
-                        End::Cancelled => {}
+                        End::Canceled => {}
                         End::ConnectionLost(error) => {
                             self.report.now(MessageType::Error, &texts::connection_lost(error));
                             self.damaged = true;

@@ -618,7 +618,7 @@ fn a_directory_record_is_not_for_what_another_user_has_put_there() {
         if is_swapped {
             let text = format!(
                 "Attributes of {} not restored: it belongs to 0:0 and not to 12345:{}, and another user may have put it \
-                 there.\n",
+                 there. If it is the right one, chown it and restore it again.\n",
                 place.text("home/d/"),
                 hers.stat.gid
             );
@@ -670,6 +670,25 @@ fn a_directory_gets_its_owner_where_nobody_else_can_change_its_name() {
     }
 }
 
+/// A restore that was killed leaves private directories of its own, and one that brought something
+/// in a directory leaves it as it made it.
+#[test]
+fn a_directory_that_an_earlier_restore_has_made_gets_its_owner_wherever_it_is() {
+    if !is_root() {
+        return skip::test("needs root");
+    }
+    for mode in [0o1700, 0o755] {
+        let place = Place::new();
+        fs::create_dir_all(place.path("home/d")).unwrap();
+        chown(place.path("home"), Some(12345), Some(12345)).unwrap();
+        fs::set_permissions(place.path("home/d"), fs::Permissions::from_mode(mode)).unwrap();
+        let mut saved = Saved::directory("/home/d/");
+        (saved.stat.uid, saved.stat.gid) = (12345, 12345);
+        place.job().run(Volume::new().put(&saved)).assert_quiet();
+        assert_eq!(place.stat("home/d").uid(), 12345, "{mode:o}");
+    }
+}
+
 /// What the job itself has made belongs to root until its record comes, also where it has left it
 /// meanwhile.
 #[test]
@@ -713,7 +732,8 @@ fn a_fifo_that_another_user_may_have_put_there_stays_as_it_is() {
     job.plan.output = fd_restore::OutputNames::Original;
     let finished = job.run(Volume::new().put(&saved).record(Stream::FILE_DATA, b"evil"));
     let text = format!(
-        "Data of {} not restored: it belongs to another user, and who can change its name may have put it there.\n",
+        "Data of {} not restored: its owner and group are not those of the record, and a user who can change its name may \
+         have put it there.\n",
         place.text("fifo")
     );
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));

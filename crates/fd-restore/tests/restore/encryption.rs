@@ -373,7 +373,10 @@ fn unknown_signers_are_reported_once_a_job() {
     let told = texts(&job(&place, keys(OWN)).run(&volume));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("/one was made with a key"), "{told:?}");
-    assert_eq!(told[1], "The signatures of 3 files were made with such keys, and were not checked");
+    assert_eq!(
+        told[1],
+        "The signatures of 3 files so far were made with keys that no PKI Keypair or PKI Signer names, and were not checked"
+    );
 }
 
 /// The stock daemon checks the second file with the digest of the first (reference 05 §11.3).

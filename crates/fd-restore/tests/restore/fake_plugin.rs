@@ -133,7 +133,7 @@ impl FakeInstance {
 }
 
 impl Instance for FakeInstance {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
         Arc::new(Ends(Arc::clone(&self.noted)))
     }
 

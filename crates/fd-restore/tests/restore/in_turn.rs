@@ -13,7 +13,7 @@ use crate::verify::md5;
 use crate::volume::{Frame, Log, MTIME, Place, Saved, Volume, job_below};
 
 #[test]
-fn a_cancelled_job_closes_its_file() {
+fn a_canceled_job_closes_its_file() {
     for between in [false, true] {
         let place = Place::new();
         let mut saved = Saved::file("/f");
@@ -25,7 +25,7 @@ fn a_cancelled_job_closes_its_file() {
         }
         volume.frames.push(Frame::Cancel);
         let finished = place.job().run(&volume);
-        assert_eq!(finished.outcome, Ok(End::Cancelled));
+        assert_eq!(finished.outcome, Ok(End::Canceled));
         assert!(finished.only().1.starts_with("attribs.c:603 File size of restored file "));
         assert_eq!((place.read("f"), place.mode("f")), (b"half".to_vec(), 0o101_600));
     }
@@ -65,7 +65,7 @@ fn a_thread_that_was_left_behind_changes_and_says_nothing_more() {
         &cancel,
         &mut source,
     );
-    assert_eq!(outcome.unwrap().end, End::Cancelled);
+    assert_eq!(outcome.unwrap().end, End::Canceled);
     assert_eq!(log.messages.into_inner().unwrap(), []);
     assert_eq!((place.read("d/f"), place.mode("d/f") & 0o777), (b"half".to_vec(), 0o600));
     assert_ne!(place.stat("d").mtime(), MTIME);

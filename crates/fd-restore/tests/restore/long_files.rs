@@ -232,7 +232,7 @@ fn a_long_file_removed_or_linked_meanwhile_is_still_compared() {
 }
 
 #[test]
-fn a_cancelled_job_does_not_read_its_long_files_back() {
+fn a_canceled_job_does_not_read_its_long_files_back() {
     for processor in Processor::variants() {
         let has_kernels = SideBySide::suits(DigestKind::Md5, processor);
         let place = Place::new();
@@ -243,7 +243,7 @@ fn a_cancelled_job_does_not_read_its_long_files_back() {
         volume.directory("/d/");
         volume.frames.push(Frame::Cancel);
         let finished = job(&place, processor).run(&volume);
-        assert_eq!(finished.outcome, Ok(End::Cancelled));
+        assert_eq!(finished.outcome, Ok(End::Canceled));
         // Without kernels they were digested while they came.
         if has_kernels {
             assert_eq!(finished.told(), []);

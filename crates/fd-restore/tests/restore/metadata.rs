@@ -317,7 +317,17 @@ fn a_new_directory_whose_acl_has_not_come_stays_private_and_the_next_restore_giv
             first.put(&saved);
         }
         first.frames.push(end.clone());
-        place.job().run(&first);
+        let finished = place.job().run(&first);
+        // Where threads make it, a canceled job may not have begun it.
+        if matches!(end, Frame::Cancel) && !place.path("new").exists() {
+            continue;
+        }
+        let text = format!(
+            "Directory {} is not complete: the restore ended after its attributes. The next restore applies its record.\n",
+            place.text("new/")
+        );
+        let is_told = finished.told().contains(&(MessageType::Warning, &text));
+        assert_eq!(is_told, !has_come, "{end:?}: {:?}", finished.told());
         let mode = if has_come { 0o775 } else { 0o1700 };
         assert_eq!(place.mode("new") & 0o7777, mode, "{end:?} {has_come}");
         place.job_with(Replace::IfNewer).run(&whole);
@@ -334,10 +344,10 @@ fn a_directory_whose_acl_may_not_have_come_is_named() {
     fs::create_dir(place.path("d")).unwrap();
     let mut volume = Volume::new();
     volume.put(&Saved::file("/f")).record(Stream::LINUX_ACCESS_ACL, ACCESS).directory("/d/");
-    volume.frames.push(Frame::Cancel);
+    volume.frames.push(Frame::Lost);
     let finished = place.job().run(&volume);
     let text = format!(
-        "Directory {} may lack its ACL: the restore ended behind its attributes. Restore it with replace=always.\n",
+        "Directory {} may lack its ACL: the restore ended after its attributes. Restore it with replace=always.\n",
         place.text("d/")
     );
     let about_it: Vec<_> = finished.told().into_iter().filter(|(_, text)| text.contains("/d/")).collect();

@@ -308,7 +308,7 @@ fn a_fifo_with_data_needs_its_reader() {
 
 /// Who reads a fifo may stop in the middle.
 #[test]
-fn a_job_that_writes_to_a_full_fifo_can_be_cancelled() {
+fn a_job_that_writes_to_a_full_fifo_can_be_canceled() {
     let place = Place::new();
     nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     let_it_be_old();
@@ -326,7 +326,7 @@ fn a_job_that_writes_to_a_full_fifo_can_be_cancelled() {
         });
         job.run_with(&cancel, &volume)
     });
-    assert_eq!(finished.outcome, Ok(fd_restore::End::Cancelled));
+    assert_eq!(finished.outcome, Ok(fd_restore::End::Canceled));
     assert!(finished.job_bytes < 4 << 20);
 }
 
@@ -444,7 +444,7 @@ fn a_sparse_fifo_gives_its_reader_the_zeros_too() {
 
 /// The address of a damaged or evil volume may be any.
 #[test]
-fn a_job_that_writes_zeros_can_be_cancelled() {
+fn a_job_that_writes_zeros_can_be_canceled() {
     let place = Place::new();
     nix::unistd::mkfifo(&place.path("fifo"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
     let_it_be_old();
@@ -470,7 +470,7 @@ fn a_job_that_writes_zeros_can_be_cancelled() {
         }
         job.join().unwrap()
     });
-    assert_eq!((finished.outcome, finished.job_bytes), (Ok(fd_restore::End::Cancelled), 0));
+    assert_eq!((finished.outcome, finished.job_bytes), (Ok(fd_restore::End::Canceled), 0));
 }
 
 /// The messages about data for a special file, cut to what follows the name.

@@ -146,7 +146,7 @@ fn a_canceled_verify_of_data_finds_nothing_in_what_it_has_not_read() {
     volume.put(&half).record(Stream::FILE_DATA, b"half");
     volume.frames.push(Frame::Cancel);
     let verified = verify_data(&volume, MD5, None);
-    assert_eq!(verified.outcome.as_ref().unwrap().end, End::Cancelled);
+    assert_eq!(verified.outcome.as_ref().unwrap().end, End::Canceled);
     assert_eq!(verified.findings(), []);
 }
 

@@ -55,7 +55,7 @@ fn a_verified_volume_may_end_anywhere() {
                 assert_eq!(told.findings().last(), Some(&(MessageType::Fatal, text)));
             }
             cut.frames.push(Frame::Cancel);
-            assert_eq!(level(&cut).outcome.unwrap().end, End::Cancelled);
+            assert_eq!(level(&cut).outcome.unwrap().end, End::Canceled);
         }
     }
 }

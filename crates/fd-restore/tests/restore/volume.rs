@@ -21,7 +21,7 @@ pub(crate) const ATIME: i64 = 900_000_000;
 pub(crate) enum Frame {
     Data(Vec<u8>),
     Lost,
-    /// The job is cancelled while the next frame is awaited.
+    /// The job is canceled while the next frame is awaited.
     Cancel,
     /// Somebody renames a file while the next frame is awaited.
     Rename(PathBuf, PathBuf),

@@ -12,17 +12,17 @@ use super::Channel;
 use crate::ready::wait_for;
 use crate::wire::Wire;
 
-/// Ends a channel from any thread: whatever its owner waits for fails with [`Fault::Cancelled`].
+/// Ends a channel from any thread: whatever its owner waits for fails with [`Fault::Canceled`].
 ///
-/// [`Fault::Cancelled`]: crate::Fault::Cancelled
+/// [`Fault::Canceled`]: crate::Fault::Canceled
 #[derive(Clone, Debug)]
-pub struct Canceller {
+pub struct Canceler {
     flag: Arc<AtomicBool>,
     socket: Weak<TcpStream>,
     received: Arc<AtomicU64>,
 }
 
-impl Canceller {
+impl Canceler {
     /// Frames that the channel has received so far, signals included.
     pub fn frames_received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
@@ -52,8 +52,8 @@ impl Canceller {
         !matches!(wait_for(&*socket, PollFlags::IN, longest), Ok(shown) if shown.is_empty())
     }
 
-    /// Whether [`Canceller::cancel`] was called.
-    pub fn is_cancelled(&self) -> bool {
+    /// Whether [`Canceler::cancel`] was called.
+    pub fn is_canceled(&self) -> bool {
         self.flag.load(Ordering::Relaxed)
     }
 
@@ -69,8 +69,8 @@ impl Canceller {
 
 impl Channel {
     /// A handle that ends this channel from other threads.
-    pub fn canceller(&self) -> Canceller {
+    pub fn canceler(&self) -> Canceler {
         let socket = self.link.wire().map_or_else(Weak::new, Wire::socket);
-        Canceller { flag: Arc::clone(&self.canceled), socket, received: Arc::clone(&self.incoming.count) }
+        Canceler { flag: Arc::clone(&self.canceled), socket, received: Arc::clone(&self.incoming.count) }
     }
 }

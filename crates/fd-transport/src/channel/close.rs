@@ -42,7 +42,7 @@ impl Channel {
     /// As [`Channel::close`].
     pub fn leave(mut self) -> Result<Farewell, ChannelError> {
         let deadline = Instant::now().checked_add(self.limits.goodbye);
-        if self.health == Health::Failed || self.is_cancelled() {
+        if self.health == Health::Failed || self.is_canceled() {
             return Ok(Farewell { link: None, deadline });
         }
         // No call would go on with a write that pauses.

@@ -26,7 +26,7 @@ impl Channel {
             | Fault::WrongKey { .. }
             | Fault::HandshakeTimedOut { .. }
             | Fault::Certificate { .. }
-                if !self.is_cancelled() =>
+                if !self.is_canceled() =>
             {
                 self.error(fault)
             }

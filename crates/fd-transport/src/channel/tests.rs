@@ -61,7 +61,7 @@ fn channels_move_between_threads() {
     fn check<T: Send + 'static>() {}
     fn check_shared<T: Send + Sync + Clone + 'static>() {}
     check::<Channel>();
-    check_shared::<Canceller>();
+    check_shared::<Canceler>();
     check_shared::<Bandwidth>();
 }
 
@@ -298,7 +298,7 @@ fn a_timeout_in_the_middle_of_a_frame_loses_nothing() {
 #[test]
 fn a_closed_peer_is_detected_before_its_last_data_is_read() {
     for (server, mut client) in [pair(), tls_pair()] {
-        let watcher = server.canceller();
+        let watcher = server.canceler();
         client.send(b"last words").unwrap();
         client.flush().unwrap();
         assert!(!watcher.peer_has_left());
@@ -312,7 +312,7 @@ fn a_closed_peer_is_detected_before_its_last_data_is_read() {
 #[test]
 fn an_answer_is_noticed_and_not_taken_and_so_is_the_end() {
     let (mut server, mut client) = pair();
-    let watcher = server.canceller();
+    let watcher = server.canceler();
     assert!(!watcher.peer_answers_within(MOMENT));
     client.send(b"an answer").unwrap();
     client.flush().unwrap();
@@ -386,14 +386,14 @@ fn what_ends_a_connection_is_not_dropped() {
         storage.signal(Signal::Heartbeat).unwrap();
         storage.signal(Signal::Terminate).unwrap();
         storage.flush().unwrap();
-        assert!(sender.canceller().peer_answers_within(IDLE_LIMIT));
+        assert!(sender.canceler().peer_answers_within(IDLE_LIMIT));
         sender.drop_what_came();
         assert_eq!(sender.recv(SECONDS).unwrap(), Received::Signal(Signal::Terminate));
     }
     for (storage, mut sender) in [pair(), tls_pair()] {
         drop_what_comes(&mut sender);
         drop(storage);
-        assert!(sender.canceller().peer_answers_within(IDLE_LIMIT));
+        assert!(sender.canceler().peer_answers_within(IDLE_LIMIT));
         sender.drop_what_came();
         assert!(matches!(fault(sender.recv(SECONDS)), Fault::Closed));
     }
@@ -410,20 +410,20 @@ fn a_write_with_pauses_ends_when_it_stands_still_for_too_long() {
 }
 
 #[test]
-fn a_canceller_wakes_a_reader_and_a_writer() {
+fn a_canceler_wakes_a_reader_and_a_writer() {
     for (mut server, client) in [pair(), tls_pair()] {
-        let canceller = server.canceller();
+        let canceler = server.canceler();
         thread::scope(|scope| {
             let reader = scope.spawn(|| fault(server.recv(IDLE_LIMIT)));
-            canceller.cancel();
-            assert!(matches!(reader.join().unwrap(), Fault::Cancelled));
+            canceler.cancel();
+            assert!(matches!(reader.join().unwrap(), Fault::Canceled));
         });
-        assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Cancelled));
+        assert!(matches!(server.send(b"x").unwrap_err().fault, Fault::Canceled));
 
         drop(client);
 
         let (mut server, peer) = pair();
-        let canceller = server.canceller();
+        let canceler = server.canceler();
         thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 let block = vec![0; 1_000_000];
@@ -433,11 +433,11 @@ fn a_canceller_wakes_a_reader_and_a_writer() {
                     }
                 }
             });
-            canceller.clone().cancel();
-            assert!(matches!(writer.join().unwrap(), Fault::Cancelled));
+            canceler.clone().cancel();
+            assert!(matches!(writer.join().unwrap(), Fault::Canceled));
         });
         drop(peer);
-        canceller.cancel();
+        canceler.cancel();
     }
 }
 

@@ -94,7 +94,7 @@ fn canceling_ends_the_pause() {
     let mut plan = plan(dead.number(), Duration::from_secs(3600));
     plan.retry_every = Duration::from_secs(3600);
     let error = Channel::connect(&plan, Limits::default(), &watch).unwrap_err();
-    assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
+    assert!(matches!(error, ConnectError::Canceled { .. }), "{error}");
 }
 
 /// As with name servers that are down.
@@ -115,7 +115,7 @@ fn a_name_that_has_no_address_yet_is_told_and_canceling_ends_the_wait() {
     let told_of_silence = Cell::new(false);
     let error =
         Attempt { plan: &plan, watch: &watch, start, clock: &clock, lookup, told_of_silence }.run().unwrap_err();
-    assert!(matches!(error, ConnectError::Cancelled { .. }), "{error}");
+    assert!(matches!(error, ConnectError::Canceled { .. }), "{error}");
     let told = "Storage daemon on storage.test:9103: the name servers do not say which address storage.test has. \
                 Waiting ...\n";
     assert_eq!(*watch.warnings.borrow(), [told]);
@@ -215,7 +215,7 @@ fn a_name_s_addresses_are_in_the_warning() {
         told_of_silence: Cell::new(true),
     };
     let refused = attempt.run();
-    assert!(matches!(refused, Err(ConnectError::Cancelled { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(ConnectError::Canceled { .. })), "{refused:?}");
     let warnings = watch.0.borrow();
     let tried = warnings[0].lines().last().unwrap();
     assert!(tried.starts_with("Addresses tried: ") && tried.contains("127.0.0.1"), "{warnings:?}");
@@ -226,7 +226,7 @@ fn an_address_that_does_not_answer_is_told() {
     let (address, _silent) = silent();
     let watch = Ends::default();
     let connected = Channel::connect(&plan(address.port(), Duration::from_secs(600)), Limits::default(), &watch);
-    assert!(matches!(connected, Err(ConnectError::Cancelled { .. })), "{connected:?}");
+    assert!(matches!(connected, Err(ConnectError::Canceled { .. })), "{connected:?}");
     let port = address.port();
     let told = format!("Storage daemon on 127.0.0.1:{port}: 127.0.0.1 does not answer. Waiting ...\n");
     assert_eq!(*watch.0.borrow(), [told]);

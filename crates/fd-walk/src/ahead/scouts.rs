@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(1);
 /// What the walk's own thread decides while it waits.
 pub(crate) trait Attend {
     /// Whether the job was canceled.
-    fn is_cancelled(&self) -> bool;
+    fn is_canceled(&self) -> bool;
 
     /// Whether the walk would enter the directory at this path, which is on the file system of the
     /// one that holds it.
@@ -118,7 +118,7 @@ impl Scouts {
     /// Meanwhile, decides which directories are opened ahead, and does what a scout would do.
     ///
     /// # Errors
-    /// [`WalkEnd::Cancelled`]: the job was canceled meanwhile.
+    /// [`WalkEnd::Canceled`]: the job was canceled meanwhile.
     pub(crate) fn ask<T>(
         &self,
         folder: FolderId,
@@ -154,16 +154,16 @@ impl Scouts {
                 && let Some(task) = board.agenda.take()
             {
                 board = self.shared.carry_out(board, task, &mut buffer);
-                if walk.is_cancelled() {
-                    return Err(WalkEnd::Cancelled);
+                if walk.is_canceled() {
+                    return Err(WalkEnd::Canceled);
                 }
             } else {
                 board.agenda.waits(Some(folder));
                 let is_late;
                 (board, is_late) = self.shared.for_walk.wait_timeout(board, GLANCE);
                 board.agenda.waits(None);
-                if is_late && walk.is_cancelled() {
-                    return Err(WalkEnd::Cancelled);
+                if is_late && walk.is_canceled() {
+                    return Err(WalkEnd::Canceled);
                 }
             }
         }

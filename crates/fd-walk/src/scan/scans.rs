@@ -84,13 +84,13 @@ impl Scans {
     /// `are_dear`: lookups.
     ///
     /// # Errors
-    /// [`WalkEnd::Cancelled`]: a scan was waited for, and the job was canceled.
+    /// [`WalkEnd::Canceled`]: a scan was waited for, and the job was canceled.
     pub(crate) fn step(
         &mut self,
         directory: BorrowedFd<'_>,
         dev: u64,
         are_dear: bool,
-        is_cancelled: &dyn Fn() -> bool,
+        is_canceled: &dyn Fn() -> bool,
     ) -> Result<Option<Result<Arc<Known>, Refusal>>, WalkEnd> {
         self.steps += 1;
         let is_always = self.setting == InodeScan::Always;
@@ -124,7 +124,7 @@ impl Scans {
         }
         match std::mem::replace(state, State::None) {
             State::Begun(run) if is_always || run.has_ended() => {
-                let Some(ended) = run.end(|| !is_cancelled()) else { return Err(WalkEnd::Cancelled) };
+                let Some(ended) = run.end(|| !is_canceled()) else { return Err(WalkEnd::Canceled) };
                 if let Ok(known) = &ended {
                     let left_out = vec![0; known.old.pieces()];
                     *state = State::Used(Used { known: Arc::clone(known), left_out });

@@ -87,8 +87,8 @@ impl<'w> Walker<'w> {
 
     /// One look at an entry. The last one accepts changes.
     fn look(&mut self, place: &Place<'w, '_>, is_last: bool) -> Result<Option<Level>, Broken> {
-        if self.report.host.is_cancelled() {
-            return Err(WalkEnd::Cancelled.into());
+        if self.report.host.is_canceled() {
+            return Err(WalkEnd::Canceled.into());
         }
         let (is_doubt, found) = match self.sparing.spare(place, &self.judge, &mut self.ahead, &mut self.report)? {
             Spare::Done => return Ok(None),

@@ -131,8 +131,8 @@ pub(super) struct Lookout<'l, 'w> {
 }
 
 impl Attend for Lookout<'_, '_> {
-    fn is_cancelled(&self) -> bool {
-        self.judge.host.is_cancelled()
+    fn is_canceled(&self) -> bool {
+        self.judge.host.is_canceled()
     }
 
     fn enters(&self, path: &[u8]) -> bool {

@@ -50,7 +50,7 @@ impl Sparing {
             return Ok(Spare::No);
         }
         let host = report.host;
-        if let Some(ended) = self.scans.step(directory, dev, ahead.is_on(), &|| host.is_cancelled())? {
+        if let Some(ended) = self.scans.step(directory, dev, ahead.is_on(), &|| host.is_canceled())? {
             if let Ok(known) = &ended {
                 ahead.add_scan(known);
             }

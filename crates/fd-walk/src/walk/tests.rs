@@ -30,17 +30,17 @@ impl RegexCompiler for NoExpressions {
 }
 
 struct Host {
-    is_cancelled: AtomicBool,
+    is_canceled: AtomicBool,
 }
 
 impl WalkHost for Host {
-    fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+    fn is_canceled(&self) -> bool {
+        self.is_canceled.load(Ordering::Relaxed)
     }
 }
 
 fn events(top: &Path, depth: u16, calls: Arc<dyn Calls>) -> Vec<String> {
-    events_until(top, depth, calls, &Host { is_cancelled: false.into() }).0
+    events_until(top, depth, calls, &Host { is_canceled: false.into() }).0
 }
 
 fn events_until(top: &Path, depth: u16, calls: Arc<dyn Calls>, host: &Host) -> (Vec<String>, WalkEnd) {
@@ -162,7 +162,7 @@ fn what_cannot_be_examined_is_excluded_as_what_its_directory_says_that_it_is() {
     fs::create_dir(top.join("closed directory")).unwrap();
     fs::write(top.join("closed file"), "x").unwrap();
     let file_set = format!("F {}", top.display());
-    let host = Host { is_cancelled: false.into() };
+    let host = Host { is_canceled: false.into() };
     for (pattern, told) in
         [("WD */closed*", ["file"].as_slice()), ("WF */closed*", &["directory"]), ("W */closed*", &[])]
     {
@@ -254,7 +254,7 @@ fn what_leaves_a_directory_out_has_to_be_so_when_its_turn_has_come() {
         fs::create_dir_all(&below).unwrap();
         fs::write(below.join(format!("{name}f")), "x").unwrap();
     }
-    let (file_set, host) = (format!("F {}", top.display()), Host { is_cancelled: false.into() });
+    let (file_set, host) = (format!("F {}", top.display()), Host { is_canceled: false.into() });
     let of = |marker: &[&str], depth: u16, calls: Arc<dyn Calls>| {
         let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(depth).unwrap());
         let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
@@ -341,7 +341,7 @@ fn a_link_that_is_put_into_the_path_of_a_name_does_not_lead_out_of_the_limits() 
         });
         let allowed = root.join("ok").into_os_string().into_encoded_bytes();
         let settings = WalkSettings { limits: DirectoryLimits::new(&[allowed], &[]), ..WalkSettings::default() };
-        let (host, calls) = (Host { is_cancelled: false.into() }, Arc::new(Redirects { change }));
+        let (host, calls) = (Host { is_canceled: false.into() }, Arc::new(Redirects { change }));
         let (found, _) = events_with(&root.join("ok").join(name), &settings, calls, &host);
         assert!(found.iter().any(|event| event.contains(&own.to_string())), "{name}: {found:?}");
         let is_secret = |event: &String| event.contains(&secret.to_string()) || event.contains("secret");
@@ -371,7 +371,7 @@ fn with_limits_a_device_is_read_only_where_it_is_named_or_in_dev() {
         let bytes = |list: &[&Path]| list.iter().map(|path| path.as_os_str().as_encoded_bytes().to_vec()).collect();
         let (allowed, excluded): (Vec<_>, Vec<_>) = (bytes(allowed), bytes(excluded));
         let settings = WalkSettings { limits: DirectoryLimits::new(&allowed, &excluded), ..WalkSettings::default() };
-        let (found, _) = events_with(&node, &settings, Arc::new(Nodes), &Host { is_cancelled: false.into() });
+        let (found, _) = events_with(&node, &settings, Arc::new(Nodes), &Host { is_canceled: false.into() });
         found.join(" ").replace(node.to_str().unwrap(), "/t")
     };
     for found in [of(&[], &[]), of(&[&node], &[])] {
@@ -405,13 +405,13 @@ fn a_canceled_walk_does_not_wait_for_a_lookup_that_hangs() {
     fs::write(folder.path().join("hangs"), "").unwrap();
     let ((tell, hanging), (let_go, wait)) = (channel(), channel());
     let calls = Arc::new(Hangs { hangs: Mutex::new(tell), let_go: Mutex::new(wait) });
-    let host = Host { is_cancelled: false.into() };
+    let host = Host { is_canceled: false.into() };
     std::thread::scope(|scope| {
         let walk = scope.spawn(|| events_until(folder.path(), 8, Arc::<Hangs>::clone(&calls) as Arc<dyn Calls>, &host));
         hanging.recv().unwrap();
-        host.is_cancelled.store(true, Ordering::Relaxed);
+        host.is_canceled.store(true, Ordering::Relaxed);
         let (found, end) = walk.join().unwrap();
-        assert_eq!((found.len(), end), (0, WalkEnd::Cancelled));
+        assert_eq!((found.len(), end), (0, WalkEnd::Canceled));
     });
     // It has ended before the thread, which holds the calls until it is let go.
     assert!(Arc::strong_count(&calls) > 1);

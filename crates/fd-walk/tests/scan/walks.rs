@@ -23,7 +23,7 @@ pub(crate) struct Host {
 }
 
 impl WalkHost for Host {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         self.asked.set(self.asked.get() + 1);
         self.is_canceled_after.is_some_and(|questions| self.asked.get() > questions)
     }

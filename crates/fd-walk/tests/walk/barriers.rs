@@ -162,7 +162,7 @@ fn a_mount_point_of_a_type_that_is_not_listed_is_not_entered() {
 struct Swap<'t>(&'t Tree);
 
 impl WalkHost for Swap<'_> {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         false
     }
 

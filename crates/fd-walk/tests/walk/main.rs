@@ -50,7 +50,7 @@ fn a_directory_comes_after_its_contents_and_names_come_in_the_kernels_order() {
 struct Counting<'c>(&'c Cell<usize>);
 
 impl WalkHost for Counting<'_> {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         self.0.set(self.0.get().max(fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)));
         false
     }
@@ -79,7 +79,7 @@ fn a_canceled_walk_ends_at_the_next_entry() {
     let tree = Tree::new(&["a", "b", "c"]);
     let host = Host { cancel_after: Some(1), ..Host::default() };
     let (found, summary) = tree.walk(&["I", "F /t"], &WalkSettings::default(), &host);
-    assert_eq!((found.len(), summary.end), (1, WalkEnd::Cancelled));
+    assert_eq!((found.len(), summary.end), (1, WalkEnd::Canceled));
 }
 
 #[test]

@@ -46,7 +46,7 @@ struct Changing {
 }
 
 impl WalkHost for Changing {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         false
     }
 

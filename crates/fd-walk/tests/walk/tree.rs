@@ -48,7 +48,7 @@ pub(crate) struct Host {
 }
 
 impl WalkHost for Host {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         self.cancel_after.is_some_and(|limit| self.examined.get() >= limit)
     }
 

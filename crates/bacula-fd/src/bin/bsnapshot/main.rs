@@ -58,12 +58,14 @@ fn usage(complaint: &[u8]) -> ExitCode {
 }
 
 fn serve(arguments: &Arguments, request: &Request, action: Action) -> Answer {
-    let settings = match Settings::read(&arguments.settings_file, arguments.settings_given) {
-        Ok(settings) => settings.with(arguments),
-        // Here `create` says it aloud, and what there is can be removed.
-        Err(_) if !action.needs_settings() => Settings::default().with(arguments),
-        Err(problem) => return Answer::failed(action, true, &problem),
-    };
+    let (settings, understood) = Settings::read(&arguments.settings_file, arguments.settings_given);
+    let settings = settings.with(arguments);
+    // Else `create` says it aloud, and what there is can be removed.
+    if let Err(problem) = understood
+        && action.needs_settings()
+    {
+        return Answer::failed(action, settings.fail_job_on_error, &problem);
+    }
     let trace = Trace::open(&settings);
     let tools = Tools::new(&settings, &trace);
     trace.request(request);

@@ -75,16 +75,25 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file. Without it there are the defaults, unless it must exist. It names programs
-    /// that run as root, so no other user may be able to write it.
-    ///
-    /// # Errors
-    /// The file can't be read, isn't ours alone, or has a line that is not understood.
-    pub(crate) fn read(path: &Path, must_exist: bool) -> Outcome<Self> {
+    /// Reads the file. Without it there are the defaults, unless it must exist; lines that are not
+    /// understood are left out. Beside it, what is wrong: the file can't be read, isn't ours alone,
+    /// or has such a line, the first of which is named.
+    pub(crate) fn read(path: &Path, must_exist: bool) -> (Self, Outcome<()>) {
+        let text = match Self::text(path, must_exist) {
+            Ok(text) => text,
+            Err(problem) => return (Self::default(), Err(problem)),
+        };
+        let (read, problem) = Self::parse(&text);
+        (read, problem.map_err(|(line, why)| Failure::Setting { path: path.to_owned(), line, why }))
+    }
+
+    /// What is in the file. It names programs that run as root, so no other user may be able to
+    /// write it.
+    fn text(path: &Path, must_exist: bool) -> Outcome<Vec<u8>> {
         let failed = |error| Failure::File { doing: "can't read", path: path.to_owned(), error };
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(Self::default()),
+            Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(Vec::new()),
             Err(error) => return Err(failed(error)),
         };
         let about = file.metadata().map_err(failed)?;
@@ -96,7 +105,7 @@ impl Settings {
         if file.take(LONGEST).read_to_end(&mut text).map_err(failed)? as u64 == LONGEST {
             return Err(Failure::Refused { path: path.to_owned(), why: "it has more than 1 MiB".to_owned() });
         }
-        Self::parse(&text).map_err(|(line, why)| Failure::Setting { path: path.to_owned(), line, why })
+        Ok(text)
     }
 
     /// The same with what the command line says.
@@ -107,16 +116,17 @@ impl Settings {
         self
     }
 
-    fn parse(text: &[u8]) -> Result<Self, (usize, String)> {
-        let mut read = Self::default();
+    fn parse(text: &[u8]) -> (Self, Result<(), (usize, String)>) {
+        let (mut read, mut problem) = (Self::default(), Ok(()));
         for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let line = line.trim_ascii();
             if line.is_empty() || matches!(line.first(), Some(b'#' | b';' | b'[')) {
                 continue;
             }
-            read.line(line).map_err(|why| (number + 1, why))?;
+            let understood = read.line(line).map_err(|why| (number + 1, why));
+            problem = problem.and(understood);
         }
-        Ok(read)
+        (read, problem)
     }
 
     fn line(&mut self, line: &[u8]) -> Result<(), String> {

@@ -68,7 +68,7 @@ fn the_operator_gets_the_first_failure() {
     let job = Job::new(Identity::default(), 0);
     job.fail(texts::can_not_match(b"a", b"/x", &texts::took_too_long(MATCH_LIMIT)));
     job.fail(b"later".to_vec());
-    assert!(job.cancel.is_cancelled());
+    assert!(job.cancel.is_canceled());
     let told = job.take_failure().unwrap();
     assert_eq!(told, b"REGEX a can't be matched with /x. ERR=It took more than 60 seconds\n");
     assert_eq!(job.take_failure(), None);

@@ -80,7 +80,7 @@ impl<'j> Session<'j> {
         if !session.helper.exists() {
             return Ok(session);
         }
-        let wanted = || !job.cancel.is_cancelled();
+        let wanted = || !job.cancel.is_canceled();
         let table = match scan::table(&session.helper, &job.identity.name, &journal.places(), &wanted) {
             Ok(table) => table,
             Err(error) => {
@@ -98,7 +98,7 @@ impl<'j> Session<'j> {
         })?;
         session.tell_of_strays(&strays, &wanted);
         let devices = session.supported(&regions, &table, &wanted);
-        if job.cancel.is_cancelled() {
+        if job.cancel.is_canceled() {
             return Err(Over);
         }
         if devices.is_empty() {
@@ -111,7 +111,7 @@ impl<'j> Session<'j> {
             })?;
         }
         let (mounted, mut places) = session.mount(&wanted);
-        if job.cancel.is_cancelled() {
+        if job.cancel.is_canceled() {
             return Err(Over);
         }
         places.extend(journal.places());
@@ -224,8 +224,10 @@ impl<'j> Session<'j> {
         // later: then the next start of the daemon looks again.
         if !failed.was_ended || self.removed(about) == Ok(Removed::Done) {
             self.journal.forget(number);
+        } else {
+            self.journal.leave(number);
         }
-        if failed.was_ended && self.job.cancel.is_cancelled() {
+        if failed.was_ended && self.job.cancel.is_canceled() {
             return Err(Over);
         }
         let text = texts::snapshot_not_created(&about.mount_point, &failed.error);
@@ -320,6 +322,7 @@ impl<'j> Session<'j> {
                 Err(failed) => {
                     let text = texts::snapshot_not_removed(point, &failed.error);
                     self.outbox.message(MessageType::Error, &text);
+                    self.journal.leave(made.number);
                     continue;
                 }
             }
@@ -345,7 +348,7 @@ fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
     let includes = fileset.includes().iter().enumerate();
     let names = includes.flat_map(|(number, include)| include.names().iter().map(move |name| (number, include, name)));
     let top = |(number, include, name): (usize, &'f Include, &'f Vec<u8>)| {
-        let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| !cancel.is_cancelled())?;
+        let found = nix::sys::stat::lstat(OsStr::from_bytes(name)).ok().filter(|_| !cancel.is_canceled())?;
         let kind = found.st_mode & nix::libc::S_IFMT;
         if kind == nix::libc::S_IFIFO && include.top_level().has(Flags::READ_FIFO) {
             return None;

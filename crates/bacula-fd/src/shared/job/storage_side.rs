@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fd_messages::CancelToken;
 use fd_os::lock::{Condvar, Mutex};
-use fd_transport::{Canceller, Channel};
+use fd_transport::{Canceler, Channel};
 
 /// How often a cancel is looked for.
 const STEP: Duration = Duration::from_millis(200);
@@ -25,7 +25,7 @@ pub(crate) struct StorageView {
 #[derive(Default, Debug)]
 pub(crate) struct StorageSide {
     /// The connection, and whether it is encrypted. Only ever locked for a copy.
-    connection: Mutex<Option<(Canceller, bool)>>,
+    connection: Mutex<Option<(Canceler, bool)>>,
     /// One that has called us, until the job's own thread takes it.
     caller: Mutex<Option<Channel>>,
     called: Condvar,
@@ -35,19 +35,19 @@ pub(crate) struct StorageSide {
 
 impl StorageSide {
     /// The connection is this one; `None` when it is closed.
-    pub(super) fn set(&self, connection: Option<(Canceller, bool)>) {
+    pub(super) fn set(&self, connection: Option<(Canceler, bool)>) {
         *self.connection.lock() = connection;
     }
 
     /// What ends the connection, if there is one.
-    pub(super) fn canceller(&self) -> Option<Canceller> {
-        self.connection.lock().as_ref().map(|(canceller, _)| canceller.clone())
+    pub(super) fn canceler(&self) -> Option<Canceler> {
+        self.connection.lock().as_ref().map(|(canceler, _)| canceler.clone())
     }
 
     /// The connection, if there is one.
     pub(crate) fn view(&self) -> Option<StorageView> {
-        let (canceller, encrypted) = self.connection.lock().clone()?;
-        let (frames_read, descriptor) = (canceller.frames_received(), canceller.descriptor().unwrap_or(0));
+        let (canceler, encrypted) = self.connection.lock().clone()?;
+        let (frames_read, descriptor) = (canceler.frames_received(), canceler.descriptor().unwrap_or(0));
         Some(StorageView { frames_read, descriptor, encrypted })
     }
 
@@ -79,7 +79,7 @@ impl StorageSide {
     ) -> Option<Channel> {
         let start = Instant::now();
         let mut caller = self.caller.lock();
-        while !caller.as_ref().is_some_and(is_there) && !cancel.is_cancelled() && wanted() && start.elapsed() < limit {
+        while !caller.as_ref().is_some_and(is_there) && !cancel.is_canceled() && wanted() && start.elapsed() < limit {
             (caller, _) = self.called.wait_timeout(caller, STEP);
         }
         caller.take().filter(is_there)
@@ -88,7 +88,7 @@ impl StorageSide {
 
 /// Whether a caller has not hung up: another one may call in its place.
 fn is_there(caller: &Channel) -> bool {
-    !caller.canceller().peer_has_left()
+    !caller.canceler().peer_has_left()
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     fn gone() -> Channel {
         let (channel, caller) = call();
         drop(caller);
-        while !channel.canceller().peer_has_left() {
+        while !channel.canceler().peer_has_left() {
             std::thread::yield_now();
         }
         channel

@@ -77,7 +77,7 @@ fn entries(directory: &std::path::Path) -> Vec<Entry> {
 struct Going;
 
 impl fd_walk::WalkHost for Going {
-    fn is_cancelled(&self) -> bool {
+    fn is_canceled(&self) -> bool {
         false
     }
 }

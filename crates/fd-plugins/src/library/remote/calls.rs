@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cancel::RemoteCanceller;
+use super::cancel::RemoteCanceler;
 use super::limits::{Failure, Limits, read, write};
 use super::service::{Asker, message, reply};
 use crate::api::call::{Called, Gone};
@@ -27,7 +27,7 @@ pub(super) struct RemoteInstance {
     pub(super) shared: Arc<File>,
     conversation: Conversation,
     process: Arc<Process>,
-    pub(super) canceller: Arc<RemoteCanceller>,
+    pub(super) canceler: Arc<RemoteCanceler>,
     start_timeout: Duration,
     call_timeout: Option<Duration>,
     pub(super) grace: Duration,
@@ -68,7 +68,7 @@ impl RemoteInstance {
             stream: line.stream,
             shared: line.shared,
             conversation: Conversation::default(),
-            canceller: Arc::new(RemoteCanceller {
+            canceler: Arc::new(RemoteCanceler {
                 asker: Asker { file: file.to_vec(), has_own_user: confinement.user.is_some() },
                 process: Arc::clone(&process),
                 number: line.number,
@@ -217,7 +217,7 @@ impl RemoteInstance {
                     FromHost::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
                     FromHost::Note(Note::Verifies) => self.verifies = true,
                     FromHost::Request(request) => {
-                        let reply = reply(host, &self.canceller.asker, request);
+                        let reply = reply(host, &self.canceler.asker, request);
                         self.send(host, &ToHost::Reply(reply), limits)?;
                     }
                 }

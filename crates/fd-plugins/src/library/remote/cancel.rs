@@ -16,13 +16,13 @@ use crate::library::wire::{self, Call, EventValue, FromHost, Note, ToHost};
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// Delivers the cancel event of an instance.
-pub(super) struct RemoteCanceller {
+pub(super) struct RemoteCanceler {
     pub(super) asker: Asker,
     pub(super) process: Arc<Process>,
     pub(super) number: u64,
 }
 
-impl CancelEvent for RemoteCanceller {
+impl CancelEvent for RemoteCanceler {
     fn cancel(&self, host: &mut dyn Host) {
         // Whoever is in a call of a plugin host that fails hears of it.
         let Ok(stream) = self.process.cancel(self.number) else { return };

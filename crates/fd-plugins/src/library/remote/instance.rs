@@ -40,8 +40,8 @@ impl RemoteInstance {
 }
 
 impl Instance for RemoteInstance {
-    fn canceller(&self) -> Arc<dyn CancelEvent> {
-        Arc::clone(&self.canceller) as Arc<dyn CancelEvent>
+    fn canceler(&self) -> Arc<dyn CancelEvent> {
+        Arc::clone(&self.canceler) as Arc<dyn CancelEvent>
     }
 
     fn end(mut self: Box<Self>, host: &mut dyn Host) -> Called<()> {

@@ -181,7 +181,7 @@ fn a_file_that_cannot_be_read_again_is_told_from_a_job_that_is_canceled() {
             if is_canceled {
                 cancel.cancel();
             }
-            let expected = if is_canceled { Finding::Cancelled } else { Finding::Unreadable(Errno::EBADF) };
+            let expected = if is_canceled { Finding::Canceled } else { Finding::Unreadable(Errno::EBADF) };
             assert_eq!(check.make_now(DigestKind::Sha512, Some(&file)), expected);
         }
     }

@@ -128,13 +128,13 @@ fn a_file_that_cannot_be_read_is_reported_and_the_others_are_checked() {
 }
 
 #[test]
-fn a_cancelled_job_makes_no_more_digests() {
+fn a_canceled_job_makes_no_more_digests() {
     each_variant(|mut files| {
         let cancel = CancelToken::new();
         files.belong_to(&cancel);
         cancel.cancel();
         add(&mut files, &file(b"data"), 4, DigestKind::Md5, 0);
-        assert_eq!(findings(&mut files), [Finding::Cancelled]);
+        assert_eq!(findings(&mut files), [Finding::Canceled]);
     });
 }
 

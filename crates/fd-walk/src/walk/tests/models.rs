@@ -43,11 +43,11 @@ impl Fateful {
         let is_scout = thread::current().name() == Some("scout");
         match self.fate {
             Fate::Pause => pass(LONG),
-            Fate::Cancel => self.host.is_cancelled.store(true, Ordering::Relaxed),
+            Fate::Cancel => self.host.is_canceled.store(true, Ordering::Relaxed),
             // Not `panic!`: the scheduler would take it for a failure of the model.
             Fate::Panic if is_scout => std::panic::resume_unwind(Box::new("on purpose")),
             Fate::Hang if is_scout => {
-                self.host.is_cancelled.store(true, Ordering::Relaxed);
+                self.host.is_canceled.store(true, Ordering::Relaxed);
                 while !self.is_over.load(Ordering::Relaxed) {
                     thread::yield_now();
                 }
@@ -73,7 +73,7 @@ impl Calls for Fateful {
 }
 
 fn check(top: &Path, expected: &[String], fate: Fate) {
-    let host = Arc::new(Host { is_cancelled: false.into() });
+    let host = Arc::new(Host { is_canceled: false.into() });
     let is_over = Arc::new(AtomicBool::new(false));
     let at = u64::try_from(pick(expected.len() * 2)).unwrap();
     let depth = NonZeroU16::new([0, 2, 3, 8][pick(4)]).map_or(LookupDepth::Adaptive, LookupDepth::Fixed);
@@ -87,7 +87,7 @@ fn check(top: &Path, expected: &[String], fate: Fate) {
         let (host, is_over) = (Arc::clone(&host), Arc::clone(&is_over));
         thread::spawn(move || {
             while !is_over.load(Ordering::Relaxed) {
-                if host.is_cancelled.load(Ordering::Relaxed) {
+                if host.is_canceled.load(Ordering::Relaxed) {
                     pass(STEP);
                 }
                 thread::yield_now();

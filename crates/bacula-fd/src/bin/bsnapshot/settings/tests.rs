@@ -6,11 +6,13 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 
 fn parse(text: &str) -> Settings {
-    Settings::parse(text.as_bytes()).unwrap()
+    let (settings, understood) = Settings::parse(text.as_bytes());
+    understood.unwrap();
+    settings
 }
 
 fn mistake(text: &str) -> (usize, String) {
-    Settings::parse(text.as_bytes()).unwrap_err()
+    Settings::parse(text.as_bytes()).1.unwrap_err()
 }
 
 #[test]
@@ -90,11 +92,13 @@ fn a_mistake_is_named_with_its_line() {
 fn a_file_that_others_may_write_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bsnapshot.conf");
-    assert_eq!(Settings::read(&path, false).unwrap(), Settings::default());
-    assert!(Settings::read(&path, true).unwrap_err().to_string().ends_with(": No such file or directory"));
+    let (settings, understood) = Settings::read(&path, false);
+    understood.unwrap();
+    assert_eq!(settings, Settings::default());
+    assert!(Settings::read(&path, true).1.unwrap_err().to_string().ends_with(": No such file or directory"));
     fs::write(&path, "retry = 5\n").unwrap();
     for (mode, good) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        assert_eq!(Settings::read(&path, true).is_ok(), good, "{mode:o}");
+        assert_eq!(Settings::read(&path, true).1.is_ok(), good, "{mode:o}");
     }
 }
