@@ -85,7 +85,8 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
         options.director_resources.extend(place::job(name, "under", "Data", &[]));
     }
     let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
-    let after_all = format!("{}\nlist: [ -e $here/after-all ] || exit 0", waits("create", 600));
+    let after_all =
+        format!("{}\nlist: [ -e $here/after-all ] || {{ touch $here/none-yet; exit 0; }}", waits("create", 600));
     let lost = "mount: touch $here/$job-waits; while [ ! -e $here/is-lost ]; do sleep 0.1; done".to_owned();
     for (name, mode) in [("lost", lost), ("gone", late), ("c-late", after_all)] {
         helper::set_mode(&folder, name, &mode);
@@ -131,6 +132,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     bed.console(&[&format!("cancel jobid={job}")])?;
     assert_eq!(bed.wait(job)?.row.status, 'A');
     wait_for_calls(&folder, "c-late", &["create", "list"])?;
+    wait_for_file(&folder.join("none-yet"))?;
     fs::write(folder.join("after-all"), "").unwrap();
 
     // The daemon dies; the next one finds what it has left.

@@ -187,11 +187,14 @@ fn wait(program: &str, mut command: Command) -> Outcome<Vec<u8>> {
     let path = PathBuf::from(command.get_program());
     let mut said = Vec::new();
     let mut run = || -> io::Result<ExitStatus> {
-        let mut file = File::from(memfd_create(c"said", MFdFlags::MFD_CLOEXEC)?);
-        command.stdout(Stdio::null()).stderr(file.try_clone()?);
-        let status = command.process_group(0).status()?;
-        file.rewind()?;
-        file.take(MOST).read_to_end(&mut said)?;
+        // Before Linux 3.17 there is none, and what the program says is lost.
+        let file = memfd_create(c"said", MFdFlags::MFD_CLOEXEC).map(File::from).ok();
+        let errors = file.as_ref().map(File::try_clone).transpose()?.map_or_else(Stdio::null, Stdio::from);
+        let status = command.stdout(Stdio::null()).stderr(errors).process_group(0).status()?;
+        if let Some(mut file) = file {
+            file.rewind()?;
+            file.take(MOST).read_to_end(&mut said)?;
+        }
         Ok(status)
     };
     let status = run().map_err(|error| Failure::Program(path, error))?;
