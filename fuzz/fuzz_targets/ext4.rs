@@ -13,7 +13,6 @@ mod table;
 
 use ext4::{Device, Ext4};
 use libfuzzer_sys::fuzz_target;
-use table::Table as _;
 
 struct Image<'i>(&'i [u8]);
 

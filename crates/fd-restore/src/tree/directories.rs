@@ -594,7 +594,10 @@ impl Directories {
     /// The same of the current directory, which was reached by `path`, if the job has made it by
     /// another one.
     pub(crate) fn other_directory(&self, path: &OutputPath) -> Option<Vec<u8>> {
-        let held = File::from(self.second_handle().ok().filter(|_| !self.was_made(path))?);
+        if self.was_made(path) {
+            return None;
+        }
+        let held = File::from(self.second_handle().ok()?);
         let is_new = self.rule.is_of_its_time(&fstat(&held).ok()?, birth(&held));
         if is_new { self.other_way(path) } else { None }
     }
