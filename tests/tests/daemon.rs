@@ -540,11 +540,10 @@ fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String>
     let (there, played) = (folder.make("there")?, folder.make("played")?);
     // What it says of `-t -c` and a file is whether that has good Perl, as an empty one has.
     fs::copy("/usr/bin/perl", there.join("bacula-fd")).unwrap();
-    let systemctl = "#!/bin/sh\ncase $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
-                     *) echo \"$@\" ;;\nesac\n";
-    for (program, text) in [("systemctl", systemctl), ("systemd-run", "#!/bin/sh\necho \"$@\"\n")] {
-        fs::write(played.join(program), text).unwrap();
-        fs::set_permissions(played.join(program), fs::Permissions::from_mode(0o755)).unwrap();
+    let systemctl = "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
+                     *) echo \"$@\" ;;\nesac";
+    for (program, text) in [("systemctl", systemctl), ("systemd-run", "echo \"$@\"")] {
+        scripts::write(&played.join(program), text).unwrap();
     }
     let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
     // The kernel names a thread after the link by which its program was started.

@@ -5,7 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, StockRecord, wait_for};
@@ -43,8 +43,7 @@ fn messages_by_mail_and_to_the_operator_are_those_of_the_stock_daemon() -> Resul
     let mut options = BedOptions::new("job-messages", [ClientOptions::new(Fd::under_test()?).named(NAME)])?;
     let place = options.folder.make("letters")?;
     let keeper = place.join("keeper");
-    fs::write(&keeper, KEEPER).unwrap();
-    fs::set_permissions(&keeper, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&keeper, KEEPER).unwrap();
     let keeper = keeper.display();
     let codes = "%c|%d|%e|%i|%j|%l|%n|%r|%t|%v|%%";
     let messages = vec![

@@ -1,8 +1,6 @@
 //! What jobs do where a host is not as usual: programs that write odd lines, files whose size is
 //! not told, names with odd addresses. Beside the stock daemon.
 
-#![expect(clippy::unwrap_used, reason = "a failed step of a test ends it")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -18,12 +16,6 @@ use nix::sys::time::TimeSpec;
 /// The clients of a bed with both daemons.
 const BOTH: [&str; 2] = ["reference", "test"];
 
-/// A script of these lines.
-fn script(path: &Path, text: &str) {
-    fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-}
-
 /// The messages of a job with these words, without what differs from client to client.
 fn said(job: &JobResult, client: &str, what: &str) -> Vec<String> {
     job.plain_messages(client).into_iter().filter(|line| line.contains(what)).collect()
@@ -36,7 +28,7 @@ fn what_a_run_script_prints_is_cut_into_the_stock_daemon_s_lines() -> Result<()>
     let odd = options.folder.path().join("odd");
     let lines = r"10%%\r50%%\rdone\ndos line\r\nnul\0tail\n\n\r\r\n\r\nx\n\0\n";
     let (long, full) = ("x".repeat(600), "y".repeat(499));
-    script(&odd, &format!(r"printf '{lines}'; printf '{long}\n{full}\rz\nno end'"));
+    scripts::write(&odd, &format!(r"printf '{lines}'; printf '{long}\n{full}\rz\nno end'")).unwrap();
     for client in &mut options.clients {
         client.job = vec![format!("Client Run Before Job = {}", odd.display())];
     }
@@ -54,7 +46,8 @@ fn what_a_list_program_says_on_standard_error_is_in_the_job_s_log() -> Result<()
     let file = options.source()?.join("f");
     fs::write(&file, "x").unwrap();
     let program = options.folder.path().join("program");
-    script(&program, &format!("echo {}; echo disk is nearly full >&2; printf 'no end' >&2", file.display()));
+    scripts::write(&program, &format!("echo {}; echo disk is nearly full >&2; printf 'no end' >&2", file.display()))
+        .unwrap();
     let listed = format!("File = \"\\\\|{}\"", program.display());
     options.file_sets = vec![FileSet::new("Listed", &["Signature = MD5"], &[])];
     options.file_sets[0].lines.insert(4, listed);

@@ -91,7 +91,7 @@ mod tests {
         let numbers = numbers(&Sitting::find(folder.path(), None).unwrap(), &gates).unwrap();
         let text = table(&gates, &numbers);
         assert!(text.contains("| BAD | `false` | not measured yet |"), "{text}");
-        assert!(text.contains("| GOOD | `test -e here` | passed | 0 |"), "{text}");
+        assert!(text.contains("| GOOD | `test -e here` | passed | "), "{text}");
     }
 
     #[test]
@@ -108,7 +108,9 @@ mod tests {
         assert!(!run(&gates, &[], folder.path(), &raw).unwrap());
         fs::write(folder.path().join("other"), "").unwrap();
         assert!(run(&gates, &["other".to_owned()], folder.path(), &raw).unwrap());
-        assert_eq!(fs::read_to_string(&raw).unwrap(), "gate,result,seconds\none,passed,0\nother,passed,0\n");
+        let rows = fs::read_to_string(&raw).unwrap();
+        let without_seconds: Vec<_> = rows.lines().map(|row| row.rsplit_once(',').unwrap().0).collect();
+        assert_eq!(without_seconds, ["gate,result", "one,passed", "other,passed"]);
         assert!(run(&gates, &["third".to_owned()], folder.path(), &raw).is_err());
     }
 }

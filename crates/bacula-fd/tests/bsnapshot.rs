@@ -61,9 +61,7 @@ fn a_program_that_makes_a_snapshot_goes_on_when_its_helper_is_ended() {
     let folder = tempfile::tempdir().unwrap();
     let here = folder.path();
     let script = |name: &str, text: &str| {
-        let text = format!("#!/bin/sh\ncd {}\n{text}\n", here.display());
-        fs::write(here.join(name), text).unwrap();
-        fs::set_permissions(here.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+        scripts::write(&here.join(name), &format!("cd {}\n{text}", here.display())).unwrap();
     };
     script("lvs", "echo 'vg0|root|/dev/vg0/root|/dev/mapper/vg0-root|1073741824|owi-aos---|||254|0|1700000000'");
     script("vgs", "echo 5368709120");

@@ -6,7 +6,6 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -322,8 +321,7 @@ fn a_daemon_that_ends_takes_no_calls_while_a_mail_program_hangs() {
     let config = fs::read_to_string(place.config()).unwrap();
     let mails = place.directory.join("mails");
     let command = place.directory.join("mail");
-    fs::write(&command, format!("#!/bin/sh\n: > {}\nexec sleep 1000\n", mails.display())).unwrap();
-    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&command, &format!(": > {}\nexec sleep 1000", mails.display())).unwrap();
     let mail = format!("  mailcommand = \"{}\"\n  mail = root = all, events\n  director =", command.display());
     fs::write(place.config(), config.replace("  director =", &mail)).unwrap();
     let mut daemon = place.daemon();
@@ -344,8 +342,7 @@ fn it_may_open_more_files_than_the_programs_that_it_starts() {
     let config = fs::read_to_string(place.config()).unwrap();
     let limit = place.directory.join("limit");
     let command = place.directory.join("mail");
-    fs::write(&command, format!("#!/bin/sh\nulimit -S -n > {0}.new; mv {0}.new {0}\n", limit.display())).unwrap();
-    fs::set_permissions(&command, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&command, &format!("ulimit -S -n > {0}.new; mv {0}.new {0}", limit.display())).unwrap();
     let mail = format!("  mailcommand = \"{}\"\n  mail = root = all, events\n  director =", command.display());
     fs::write(place.config(), config.replace("  director =", &mail)).unwrap();
     let mut few = Command::new("sh");

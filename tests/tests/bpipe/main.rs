@@ -14,7 +14,6 @@ mod rows;
 mod told;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -34,9 +33,7 @@ const VERIFIES: [&str; 4] = ["Data", "VolumeToCatalog", "DiskToCatalog", "InitCa
 fn allowed_scripts(options: &BedOptions) -> Result<PathBuf> {
     let folder = options.folder.make("scripts")?;
     for (name, text) in [("print", "printf '<%s>\\n' \"$@\""), ("take", "cat > \"$1/took\"; echo taken")] {
-        let path = folder.join(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        scripts::write(&folder.join(name), text).unwrap();
     }
     Ok(folder)
 }

@@ -296,8 +296,7 @@ fn a_command_is_run_with_options_of_the_user_or_a_program_of_an_allowed_director
     let mut options = BedOptions::new("other-orders", [client("plain", &[])?])?.in_clear();
     let scripts = options.folder.make("scripts")?;
     let script = scripts.join("take");
-    fs::write(&script, "#!/bin/sh\nexec cat >\"$1\"\n").unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&script, "exec cat >\"$1\"").unwrap();
     let mut limited = client("limited", &[])?;
     limited.fd_director.push(format!("Allowed Script Directories = \"{}\"", scripts.display()));
     options.clients.push(limited);

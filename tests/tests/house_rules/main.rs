@@ -31,13 +31,15 @@ const UNSAFE_PLACES: [&str; 3] = ["crates/fd-os/", "crates/fd-plugins/", "crates
 const PLUGIN: &str = "fd-s3";
 /// Packages beside the sixteen: they test or measure them, or make manual pages. Nothing is built
 /// on them.
-const BESIDE: [&str; 7] = ["bed", "bench", "ferrofd-fuzz", "man-pages", MODELS, PORTS, SKIP];
+const BESIDE: [&str; 8] = ["bed", "bench", "ferrofd-fuzz", "man-pages", MODELS, PORTS, SCRIPTS, SKIP];
 /// With this a test says that it can't run here; each package's tests may.
 const SKIP: &str = "skip";
 /// Model checks run on this, with a feature that no program has.
 const MODELS: &str = "models";
 /// The package through which a test gets a port of its own.
 const PORTS: &str = "ports";
+/// Writes scripts that tests run.
+const SCRIPTS: &str = "scripts";
 
 fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
@@ -90,10 +92,9 @@ fn a_crate_uses_lower_floors_only() -> Outcome<()> {
             problems.push(format!("{} stands on no floor of docs/architecture.md", package.name));
             continue;
         };
-        for dependency in package
-            .ours()
-            .filter(|dependency| !(dependency.development && [MODELS, PORTS, SKIP].contains(&dependency.name.as_str())))
-        {
+        for dependency in package.ours().filter(|dependency| {
+            !(dependency.development && [MODELS, PORTS, SCRIPTS, SKIP].contains(&dependency.name.as_str()))
+        }) {
             let below = floors.get(&dependency.name);
             if below.is_none_or(|below| below >= floor) {
                 let place = below.map_or_else(|| "no floor".to_owned(), |below| format!("floor {below}"));

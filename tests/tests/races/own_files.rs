@@ -8,7 +8,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use bed::{
@@ -99,8 +98,7 @@ fn stage() -> Result<Stage> {
     let scene = Scene::lay(&folder, folder.join("tree"));
     (0..UNITS).for_each(|number| scene.lay_unit(number, true));
     let helper = folder.join("helper");
-    fs::write(&helper, HELPER.replace("@HERE@", &folder.to_string_lossy())).unwrap();
-    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&helper, &HELPER.replace("@HERE@", &folder.to_string_lossy())).unwrap();
     let (here, mark) = (folder.display(), folder.join("mark"));
     let script = format!(
         "mount -t overlay bed-tree -o lowerdir={here}/tree:{here}/empty {here}/data || exit 1\n\

@@ -36,11 +36,10 @@ fn a_subvolume_that_the_helper_does_not_name_is_an_error_and_is_saved() -> Resul
     fs::write(btrfs.subvolume("nested").join("file"), "in it").unwrap();
     let command = btrfs.folder().join("command");
     let script = format!(
-        "#!/bin/sh\n[ $SNAPSHOT_ACTION != subvolumes ] || {{ echo status=0 error=oops; exit 1; }}\nexec {}\n",
+        "[ $SNAPSHOT_ACTION != subvolumes ] || {{ echo status=0 error=oops; exit 1; }}\nexec {}",
         helper()?.display()
     );
-    fs::write(&command, script).unwrap();
-    fs::set_permissions(&command, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    scripts::write(&command, &script).unwrap();
     let mut options = options("unnamed", &[])?;
     let set = |name: &str, path: &std::path::Path| {
         let mut set = FileSet::new(name, &["Signature = MD5", "One FS = no"], &[path]);

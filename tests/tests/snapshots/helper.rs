@@ -2,7 +2,6 @@
 //! (reference 07 §12.8). It keeps what it is called with.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 /// The file system `data` has the snapshot `snap`. A line `ACTION: COMMANDS` of the file
@@ -45,8 +44,7 @@ pub(crate) fn write(folder: &Path) -> String {
         fs::create_dir_all(folder.join(name)).unwrap();
     }
     let path = folder.join("helper");
-    fs::write(&path, HELPER.replace("@HERE@", &folder.to_string_lossy())).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    scripts::write(&path, &HELPER.replace("@HERE@", &folder.to_string_lossy())).unwrap();
     format!("Snapshot Command = \"{} \\\"{CODES}\\\"\"", path.display())
 }
 

@@ -300,9 +300,7 @@ fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
     helper::set_mode(&folder, "scripts", "create: echo 'status=0 error=\"no space\"'; exit 1");
     let script = |when: &str, name: &str, more: &str| {
         let command = folder.join(name);
-        let text = format!("#!/bin/sh\n: > {}-ran-{when}\n", command.display());
-        fs::write(&command, text).unwrap();
-        fs::set_permissions(&command, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        scripts::write(&command, &format!(": > {}-ran-{when}", command.display())).unwrap();
         let of_client = format!("Runs When = {when}\nRuns On Client = yes\nCommand = \"{}\"", command.display());
         format!("Run Script {{\n{of_client}\n{more}\n}}")
     };

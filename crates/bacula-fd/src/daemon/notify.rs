@@ -107,12 +107,12 @@ mod tests {
     use super::*;
     use crate::alone::alone;
 
-    /// Alone, with the place of a manager whose watchdog has twenty seconds.
+    /// Alone, with the place of a manager whose watchdog has a minute.
     fn with_manager(test: &str, case: impl FnOnce(&Path)) {
         let prepare = |alone: &mut Command, folder: &Path| {
             alone
                 .env("NOTIFY_SOCKET", folder.join("notify"))
-                .env("WATCHDOG_USEC", "20000000")
+                .env("WATCHDOG_USEC", "60000000")
                 .env_remove("WATCHDOG_PID");
         };
         alone(&format!("daemon::notify::tests::{test}"), prepare, |folder| case(&folder.join("notify")));
@@ -121,7 +121,7 @@ mod tests {
     /// A manager that listens there, and hears what it is told in less than half of its interval.
     fn listen(place: &Path) -> UnixDatagram {
         let manager = UnixDatagram::bind(place).unwrap();
-        manager.set_read_timeout(Some(Duration::from_secs(9))).unwrap();
+        manager.set_read_timeout(Some(Duration::from_secs(29))).unwrap();
         manager
     }
 

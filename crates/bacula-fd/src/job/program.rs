@@ -105,7 +105,7 @@ pub(crate) fn exec_status(error: &io::Error) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::os::unix::fs::symlink;
     use std::os::unix::process::ExitStatusExt as _;
     use std::process::ExitStatus;
 
@@ -128,8 +128,7 @@ mod tests {
         let (ok, evil) = (folder.join("ok"), folder.join("ok-evil"));
         for directory in [&ok, &evil] {
             fs::create_dir_all(directory).unwrap();
-            fs::write(directory.join("script"), "#!/bin/sh\necho $0\n").unwrap();
-            fs::set_permissions(directory.join("script"), fs::Permissions::from_mode(0o700)).unwrap();
+            scripts::write(&directory.join("script"), "echo $0").unwrap();
         }
         symlink(evil.join("script"), ok.join("link")).unwrap();
         symlink("script", ok.join("alias")).unwrap();

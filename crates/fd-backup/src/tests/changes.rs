@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -326,6 +326,29 @@ fn a_file_replaced_by_a_fifo_or_device_is_not_read() {
     assert!(texts.iter().any(|text| text.contains("/tree/socket\": ERR=No such file or directory")));
 }
 
+/// Whether files can be held until their turn, which is counted for the whole process: for one test
+/// at a time, as long as this value lives.
+struct Room {
+    taken: usize,
+    _one: MutexGuard<'static, ()>,
+}
+
+impl Room {
+    fn of_process(has_room: bool) -> Self {
+        static ONE: Mutex<()> = Mutex::new(());
+        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = if has_room { 0 } else { 1 << 40 };
+        HELD.fetch_add(taken, Ordering::Relaxed);
+        Self { taken, _one: one }
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        HELD.fetch_sub(self.taken, Ordering::Relaxed);
+    }
+}
+
 /// What other programs have in memory stays there, also where the first byte of a file is read
 /// before its turn.
 #[test]
@@ -341,10 +364,9 @@ fn a_job_of_any_level_leaves_no_pages_of_a_cold_file_in_memory() {
         }
         bed.plan.walk.incremental = incremental;
         // With no room for held files it is opened twice.
-        let held = if is_held { 0 } else { 1 << 40 };
-        HELD.fetch_add(held, Ordering::Relaxed);
+        let room = Room::of_process(is_held);
         let outcome = bed.run();
-        HELD.fetch_sub(held, Ordering::Relaxed);
+        drop(room);
         assert_eq!(data_of(&outcome, "/f").len(), 4 << 20, "{incremental} {is_held}");
         assert_eq!(resident(), 0, "{incremental} {is_held}");
     }
@@ -381,11 +403,11 @@ fn all_names_of_an_inode_that_changes_before_it_is_read_have_its_new_attributes(
 
 #[test]
 fn later_names_of_an_inode_do_not_link_to_a_replaced_first_name() {
-    first_name_is_replaced();
-    // Again with no room for held files: each is opened in its turn.
-    HELD.fetch_add(1 << 40, Ordering::Relaxed);
-    first_name_is_replaced();
-    HELD.fetch_sub(1 << 40, Ordering::Relaxed);
+    // Without room for held files each is opened in its turn.
+    for has_room in [true, false] {
+        let _room = Room::of_process(has_room);
+        first_name_is_replaced();
+    }
 }
 
 fn first_name_is_replaced() {

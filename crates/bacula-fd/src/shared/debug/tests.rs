@@ -103,8 +103,8 @@ fn a_trace_file_that_can_not_be_truncated_is_told_and_holds_nothing_up() {
 
 #[test]
 fn a_link_or_fifo_in_place_of_the_trace_file_is_replaced() {
-    let directory = std::env::temp_dir().join(format!("ferrofd-trace-traps-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
     let (path, victim) = (directory.join("x-fd.trace"), directory.join("victim"));
     std::fs::write(&victim, "precious").unwrap();
     for is_link in [true, false] {
@@ -114,14 +114,13 @@ fn a_link_or_fifo_in_place_of_the_trace_file_is_replaced() {
             nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         }
         let debug = debug();
-        debug.settle("x-fd", &directory);
+        debug.settle("x-fd", directory);
         debug.change(&wanted(1, 1, -1, "", ""));
         debug.write(b"one\n");
         assert_eq!(std::fs::read(&path).unwrap(), b"one\n");
         std::fs::remove_file(&path).unwrap();
     }
     assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
-    std::fs::remove_dir_all(&directory).unwrap();
 }
 
 #[test]

@@ -35,13 +35,7 @@ fn with_allowed_directories_no_line_runs_another_program() {
     let (ok, evil) = (folder.0.join("ok"), folder.0.join("ok-evil"));
     for directory in [&ok, &evil] {
         fs::create_dir_all(directory).unwrap();
-        // By another program: what another thread forks while this one writes would keep it open,
-        // and then it can't be run.
-        let write = "printf %s \"$1\" >\"$0\" && chmod 700 \"$0\"";
-        let text = "#!/bin/sh\nfor word in \"$@\"; do echo \"<$word>\"; done\n";
-        let written =
-            std::process::Command::new("sh").args(["-c", write]).arg(directory.join("list")).arg(text).status();
-        assert!(written.unwrap().success());
+        scripts::write(&directory.join("list"), "for word in \"$@\"; do echo \"<$word>\"; done").unwrap();
     }
     symlink(evil.join("list"), ok.join("link")).unwrap();
     symlink("list", ok.join("alias")).unwrap();

@@ -10,12 +10,7 @@ fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
     let folder = std::env::temp_dir().join(format!("ferrofd-helper-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("helper");
-    // By another program: what another thread forks while this one writes would keep it open, and
-    // then it can't be run.
-    let write = "printf %s \"$1\" >\"$0\" && chmod 700 \"$0\"";
-    let text = format!("#!/bin/sh\n{script}\n");
-    let written = std::process::Command::new("sh").args(["-c", write]).arg(&program).arg(text).status();
-    assert!(written.unwrap().success());
+    scripts::write(&program, script).unwrap();
     let command = format!("{} {arguments}", program.display()).into_bytes();
     (Helper { command, allowed: Vec::new(), working: b"/work".to_vec() }, folder)
 }

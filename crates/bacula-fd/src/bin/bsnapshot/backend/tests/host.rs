@@ -1,7 +1,7 @@
 //! A host of recorded tools.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,8 +20,7 @@ pub(super) const NAME: &str = "Nightly.2026-11-21_02.13.24_12";
 
 /// Says its arguments to the log. `PROGRAM.err` is said once, with failure, before `PROGRAM.err.2`;
 /// then `PROGRAM.out` is printed.
-const PROGRAM: &str = r#"#!/bin/sh
-here=@HERE@
+const PROGRAM: &str = r#"here=@HERE@
 name=${0##*/}
 {
     printf '%s' "$name"
@@ -74,13 +73,7 @@ impl Host {
 
     /// Another program.
     pub(super) fn script(&self, program: &str, text: &str) {
-        let path = self.path("bin").join(program);
-        // A new file: another thread of the tests may have inherited the old one.
-        let made = self.path("bin").join(format!(".{program}"));
-        let head = if text.starts_with("#!") { "" } else { "#!/bin/sh\n" };
-        fs::write(&made, format!("{head}{text}")).unwrap();
-        fs::set_permissions(&made, Permissions::from_mode(0o755)).unwrap();
-        fs::rename(made, path).unwrap();
+        scripts::write(&self.path("bin").join(program), text).unwrap();
     }
 
     /// What a program prints, or `PROGRAM.err`: what it says when it fails.
@@ -110,11 +103,7 @@ impl Host {
     /// Does an action.
     pub(super) fn run(&self, action: &str) -> Answer {
         let action = Action::named(action.as_ref()).unwrap();
-        // Another thread may fork while a script is open for writing.
-        (0..50)
-            .map(|_| self.work(|work| run(work, action)))
-            .find(|answer| !String::from_utf8_lossy(answer.text()).contains("Text file busy"))
-            .unwrap()
+        self.work(|work| run(work, action))
     }
 
     /// `-t`.
