@@ -11,7 +11,8 @@
 //! and saves the entry. It is the same as with a file that changes just after its lookup, only that
 //! the moment is earlier. What a scan does not know is looked up: directories, names of unknown
 //! type, what has changed, what is new, what is mounted over, and everything if options, the
-//! accurate list, snapshots or plugins ask for more than the times.
+//! accurate list, snapshots or plugins ask for more than the times. Where only the mtime counts,
+//! the argument does not hold, and there is no scan.
 //!
 //! Only a clock that is set back could give such a change an earlier time. So nothing is left out
 //! any more once the clock has been. (Back and forward again between two entries isn't noticed.)

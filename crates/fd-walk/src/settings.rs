@@ -5,7 +5,7 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 
-use fd_fileset::{EffectiveOptions, Flags};
+use fd_fileset::{EffectiveOptions, FileSet, Flags, Include};
 use fd_messages::MessageType;
 use fd_records::{FileType, Stat};
 
@@ -77,9 +77,15 @@ impl WalkSettings {
         self.incremental && times_are_old(stat.mtime, stat.ctime, self.since, options.has(Flags::MTIME_ONLY))
     }
 
-    /// Whether unchanged files can be found by a scan.
-    pub(crate) fn scan_for(&self, host: &dyn WalkHost) -> InodeScan {
-        if self.incremental && host.compares_by_time() { self.inode_scan } else { InodeScan::Off }
+    /// Whether unchanged files can be found by a scan: only if both times decide, and nothing else.
+    /// What changes after the scan has a new change time, without which the next job would not save
+    /// it, either; and the no-dump flag is asked of each file.
+    pub(crate) fn scan_for(&self, fileset: &FileSet, host: &dyn WalkHost) -> InodeScan {
+        const DECIDE_OTHERWISE: [Flags; 2] = [Flags::MTIME_ONLY, Flags::HONOR_NO_DUMP];
+        // These are the sum of all of its Options.
+        let has = |include: &Include| DECIDE_OTHERWISE.iter().any(|flag| include.top_level().has(*flag));
+        let decide = self.incremental && host.compares_by_time() && !fileset.includes().iter().any(has);
+        if decide { self.inode_scan } else { InodeScan::Off }
     }
 }
 

@@ -84,7 +84,7 @@ fn walk_with(
         links,
         scratch: Scratch::new(),
         ahead: Ahead::new(settings.lookup_depth, calls, !settings.incremental),
-        sparing: Sparing { scans: Scans::new(settings.scan_for(host), settings.since), looks_again: false },
+        sparing: Sparing { scans: Scans::new(settings.scan_for(fileset, host), settings.since), looks_again: false },
         roots: Arc::default(),
         root_of_names: None,
     };

@@ -1,6 +1,5 @@
 //! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong.
 
-use fd_fileset::Flags;
 use fd_messages::MessageType;
 use fd_records::Stat;
 use rustix::io::Errno;
@@ -60,17 +59,12 @@ impl Sparing {
         if place.is_too_long() || !self.scans.spares(dev, place.leaf, &name) {
             return Ok(Spare::No);
         }
-        let judgement = judge.judge(place, false);
-        // The inode has that flag.
-        if judgement.options.has(Flags::HONOR_NO_DUMP) {
-            return Ok(Spare::No);
-        }
         if self.scans.doubts() {
             return Ok(Spare::Found(ahead.directly(|calls| place.lstat(calls))));
         }
         self.scans.leave_out(dev, place.leaf);
         report.summary.not_looked_up += 1;
-        if judgement.accepted {
+        if judge.judge(place, false).accepted {
             report.unchanged(place.path)?;
         }
         Ok(Spare::Done)
