@@ -26,8 +26,8 @@
 //! **It is doubted.** What is looked up, above all every directory, is compared with the scan, and
 //! one of 256 entries that would be left out is looked up for that. If one differs, and not because
 //! it has changed since, the scan is thrown away. The walk goes on without it, and then once more
-//! through the tree, for those that were left out; all names of a file belong to one of the two
-//! walks. The file system isn't scanned again by this process.
+//! through the tree, for those that were left out by any scan; all names of a file belong to one of
+//! the two walks. The file system isn't scanned again by this process.
 //!
 //! **An error means: no scan**, and the walk is as ever.
 //!

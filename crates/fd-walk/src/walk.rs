@@ -69,8 +69,21 @@ fn walk_with(
     sink: &mut dyn FnMut(WalkEvent<'_>) -> Flow,
     calls: Arc<dyn Calls>,
 ) -> WalkSummary {
+    let mut walker = walker(fileset, settings, host, links, sink, calls);
+    let end = walker.all().err().unwrap_or_default();
+    WalkSummary { end, ..walker.report.summary }
+}
+
+fn walker<'w>(
+    fileset: &'w FileSet,
+    settings: &'w WalkSettings,
+    host: &'w dyn WalkHost,
+    links: &'w LinkTable,
+    sink: &'w mut dyn FnMut(WalkEvent<'_>) -> Flow,
+    calls: Arc<dyn Calls>,
+) -> Walker<'w> {
     let purpose = settings.purpose;
-    let mut walker = Walker {
+    Walker {
         report: Report {
             purpose,
             host,
@@ -87,9 +100,7 @@ fn walk_with(
         sparing: Sparing { scans: Scans::new(settings.scan_for(fileset, host), settings.since), looks_again: false },
         roots: Arc::default(),
         root_of_names: None,
-    };
-    let end = walker.all().err().unwrap_or_default();
-    WalkSummary { end, ..walker.report.summary }
+    }
 }
 
 impl<'w> Walker<'w> {

@@ -91,6 +91,19 @@ impl Known {
 }
 
 #[cfg(test)]
+impl Known {
+    /// What a scan that has begun at this time has found on this device.
+    pub(crate) fn of_test(dev: u64, inodes: &[u64], begun: SystemTime) -> Self {
+        let (mut old, begun) = (Inodes::default(), Moment { time: begun, instant: Instant::now() });
+        assert!(inodes.iter().all(|ino| old.add(*ino)));
+        old.finish();
+        let held = Arc::new(std::fs::File::open("/").unwrap().into());
+        let inodes = inodes.len() as u64;
+        Self { dev, old, mounts: MountNames::default(), begun, inodes, took: Duration::ZERO, _held: held }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use fd_records::Stat;
 
@@ -110,12 +123,7 @@ mod tests {
     #[test]
     fn a_lookup_that_the_scan_did_not_expect_shows_that_it_was_wrong() {
         let (dev, old, since) = (7, 64, 1000);
-        let mut inodes = Inodes::default();
-        assert!(inodes.add(old));
-        let begun = Moment { time: UNIX_EPOCH + Duration::from_secs(2000), instant: Instant::now() };
-        let (mounts, took) = (MountNames::default(), Duration::ZERO);
-        let held = Arc::new(std::fs::File::open("/").unwrap().into());
-        let known = Known { dev, old: inodes, mounts, begun, inodes: 2, took, _held: held };
+        let known = Known::of_test(dev, &[old], UNIX_EPOCH + Duration::from_secs(2000));
         let is_wrong = |spared, dev, ino, ctime| {
             let stat = Stat { dev, ino, ctime, ..Stat::default() };
             known.is_wrong(spared, since, &Ok((stat, Nanoseconds::default())))

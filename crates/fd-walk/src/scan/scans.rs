@@ -53,7 +53,7 @@ enum State {
     },
     Begun(Run),
     Used(Used),
-    /// It was wrong.
+    /// It was wrong, or another one was.
     Wrong(Used),
     /// There is none, or it is not used any more.
     None,
@@ -183,9 +183,17 @@ impl Scans {
         None
     }
 
-    /// Whether a scan was wrong.
-    pub(crate) fn were_wrong(&self) -> bool {
-        self.at.iter().any(|(_, state)| matches!(state, State::Wrong(_)))
+    /// Whether a scan was wrong. Then no other one is trusted, either: what they have left out is
+    /// looked at as well, so that nothing can be wrong after that.
+    pub(crate) fn end_if_wrong(&mut self) -> bool {
+        let were_wrong = self.at.iter().any(|(_, state)| matches!(state, State::Wrong(_)));
+        for (_, state) in self.at.iter_mut().filter(|_| were_wrong) {
+            *state = match std::mem::replace(state, State::None) {
+                State::Used(used) => State::Wrong(used),
+                other => other,
+            };
+        }
+        were_wrong
     }
 
     /// Whether an entry with this inode may have been left out by a scan that was wrong.
@@ -203,8 +211,45 @@ const fn pays(inodes: u64, met: u64, is_whole: bool) -> bool {
 }
 
 #[cfg(test)]
+impl Scans {
+    /// Those that have found this, and are used.
+    pub(crate) fn of_test(since: i64, found: Vec<Known>) -> Self {
+        let mut scans = Self::new(InodeScan::Auto, since);
+        scans.at = found
+            .into_iter()
+            .map(|known| (known.dev, State::Used(Used { left_out: vec![0; known.old.pieces()], known: known.into() })))
+            .collect();
+        scans
+    }
+}
+
+#[cfg(test)]
 mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use fd_records::Stat;
+
     use super::*;
+    use crate::attributes::Nanoseconds;
+
+    #[test]
+    fn where_one_scan_was_wrong_all_is_looked_at_that_any_has_left_out() {
+        let devices = [u64::MAX, u64::MAX - 1];
+        let known = devices.map(|dev| Known::of_test(dev, &[64, 65], UNIX_EPOCH + Duration::from_secs(2000)));
+        let mut scans = Scans::of_test(1000, known.into());
+        for dev in devices {
+            scans.leave_out(dev, 64);
+        }
+        let other = |dev| Ok((Stat { dev, ino: 66, ctime: 999, ..Stat::default() }, Nanoseconds::default()));
+        assert_eq!(scans.found(Some((devices[0], 65)), &other(devices[0])), Some(devices[0]));
+        assert!(scans.was_left_out(devices[0], 64) && !scans.was_left_out(devices[1], 64));
+        assert!(scans.end_if_wrong());
+        for dev in devices {
+            assert!(scans.was_left_out(dev, 64) && !scans.was_left_out(dev, 65), "{dev:x}");
+            // It has nothing more to say.
+            assert_eq!(scans.found(Some((dev, 65)), &other(dev)), None);
+        }
+    }
 
     #[test]
     fn a_scan_pays_where_it_spares_more_lookups_than_it_costs() {

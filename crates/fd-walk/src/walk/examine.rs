@@ -101,9 +101,7 @@ impl<'w> Walker<'w> {
             Err(errno) => {
                 // Its directory tells at least what is no directory.
                 if self.judge.judge(place, place.leaf == 0).accepted {
-                    self.report.is_muted = self.sparing.looks_again && place.leaf == 0;
                     self.report.failed(place.path, texts::STAT, errno)?;
-                    self.report.is_muted = self.sparing.looks_again;
                 }
                 return Ok(None);
             }

@@ -18,7 +18,7 @@ pub(super) struct Report<'w> {
     /// A buffer for texts.
     pub(super) text: Vec<u8>,
     pub(super) summary: WalkSummary,
-    /// What is walked over was reported already.
+    /// What is walked over was reported already. Errors are told all the same: this one may be new.
     pub(super) is_muted: bool,
     /// How many components the Include that is walked strips off names.
     pub(super) strip_path: u32,
@@ -26,7 +26,7 @@ pub(super) struct Report<'w> {
 
 impl Report<'_> {
     pub(super) fn give(&mut self, event: WalkEvent<'_>) -> Result<(), WalkEnd> {
-        if self.is_muted {
+        if self.is_muted && !matches!(event, WalkEvent::Message(Message { error: true, .. })) {
             return Ok(());
         }
         match (self.sink)(event) {

@@ -26,8 +26,8 @@ pub(super) enum Spare {
 /// See the module.
 pub(super) struct Sparing {
     pub(super) scans: Scans,
-    /// The tree is walked once more: only what a wrong scan has left out is looked at, and
-    /// reported.
+    /// The tree is walked once more: only what a scan has left out that isn't trusted is looked at,
+    /// and reported.
     pub(super) looks_again: bool,
 }
 
@@ -94,7 +94,7 @@ impl Sparing {
 
     /// The tree was walked. Whether it is to be walked again, as a scan was wrong.
     pub(super) fn begins_again(&mut self) -> bool {
-        self.looks_again = self.scans.were_wrong();
+        self.looks_again = self.scans.end_if_wrong();
         self.looks_again
     }
 }

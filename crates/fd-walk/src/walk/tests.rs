@@ -56,6 +56,14 @@ fn events_with(top: &Path, settings: &WalkSettings, calls: Arc<dyn Calls>, host:
     events_of(&["I", &format!("F {}", top.display())], top, settings, calls, host)
 }
 
+fn parsed(lines: &[&str]) -> FileSet {
+    let mut parser = Parser::new(&NoExpressions);
+    for line in lines {
+        let _reaction = parser.line(line.as_bytes()).unwrap();
+    }
+    parser.finish().unwrap()
+}
+
 fn events_of(
     lines: &[&str],
     top: &Path,
@@ -63,10 +71,6 @@ fn events_of(
     calls: Arc<dyn Calls>,
     host: &Host,
 ) -> (Vec<String>, WalkEnd) {
-    let mut parser = Parser::new(&NoExpressions);
-    for line in lines {
-        let _reaction = parser.line(line.as_bytes()).unwrap();
-    }
     let mut events = Vec::new();
     let mut sink = |event: WalkEvent<'_>| {
         events.push(match event {
@@ -79,7 +83,7 @@ fn events_of(
         });
         Flow::Continue
     };
-    let summary = walk_with(&parser.finish().unwrap(), settings, host, &LinkTable::default(), &mut sink, calls);
+    let summary = walk_with(&parsed(lines), settings, host, &LinkTable::default(), &mut sink, calls);
     (events, summary.end)
 }
 
@@ -381,6 +385,45 @@ fn with_limits_a_device_is_read_only_where_it_is_named_or_in_dev() {
         assert!(found.contains("/t Special") && !found.contains("Raw"), "{found}");
         assert!(found.starts_with("The data of the device /t is not saved: "), "{found}");
     }
+}
+
+/// A directory of this name can't be looked up the second time.
+#[derive(Default)]
+struct FailsLater {
+    was_asked: AtomicBool,
+}
+
+impl Calls for FailsLater {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let fails = name == b"later" && self.was_asked.swap(true, Ordering::Relaxed);
+        if fails { Err(Errno::IO) } else { Kernel.lstat(at, name) }
+    }
+}
+
+#[test]
+fn an_error_of_the_walk_after_a_wrong_scan_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("later")).unwrap();
+    let (fileset, settings) = (parsed(&["I", &format!("F {}", folder.path().display())]), WalkSettings::default());
+    let (host, links) = (Host { is_canceled: false.into() }, LinkTable::default());
+    let mut told = Vec::new();
+    let mut sink = |event: WalkEvent<'_>| {
+        if let WalkEvent::Message(message) = event {
+            told.push((message.error, String::from_utf8_lossy(message.text).into_owned()));
+        }
+        Flow::Continue
+    };
+    let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, Arc::<FailsLater>::default());
+    // Another inode than the scan has found there, which has not changed for long.
+    let known = crate::scan::Known::of_test(u64::MAX, &[1], std::time::SystemTime::now());
+    walker.sparing.scans = Scans::of_test(0, vec![known]);
+    let other = Ok((fd_records::Stat::default(), crate::attributes::Nanoseconds::default()));
+    assert_eq!(walker.sparing.scans.found(Some((u64::MAX, 1)), &other), Some(u64::MAX));
+    assert_eq!(walker.all(), Ok(()));
+    drop(walker);
+    let path = folder.path().join("later");
+    let wanted = format!("     Could not stat \"{}\": ERR=Input/output error\n", path.display());
+    assert_eq!(told, [(true, wanted)]);
 }
 
 /// Never answers about one name, until it is let go.
