@@ -35,11 +35,24 @@ impl Moment {
         since.and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(i64::MIN)
     }
 
-    /// Whether the clock was set back since.
-    pub(super) fn is_set_back(&self) -> bool {
+    /// By how much the clock was set back since.
+    fn set_back(&self) -> Duration {
         // Asked in this order, and in the other one before, so that it is never too early.
         let elapsed = self.instant.elapsed();
-        SystemTime::now().duration_since(self.time).map_or(true, |by_clock| by_clock < elapsed)
+        let now = SystemTime::now();
+        self.time.checked_add(elapsed).and_then(|time| time.duration_since(now).ok()).unwrap_or_default()
+    }
+
+    /// Whether the clock was set back since.
+    pub(super) fn is_set_back(&self) -> bool {
+        self.set_back() > Duration::ZERO
+    }
+
+    /// What has changed since has no time before this second.
+    fn earliest_change(&self) -> i64 {
+        // The kernel's clock of files is one of its ticks late.
+        let late = self.set_back().as_nanos().div_ceil(1_000_000_000) + 1;
+        self.seconds().saturating_sub(i64::try_from(late).unwrap_or(i64::MAX))
     }
 }
 
@@ -76,12 +89,11 @@ impl Known {
     pub(super) fn is_wrong(&self, spared: Option<u64>, since: i64, found: &Result<Found, Errno>) -> bool {
         match found {
             Ok((stat, _)) => {
-                // The kernel's clock of files is one of its ticks late.
-                let has_changed = stat.ctime >= self.begun.seconds().saturating_sub(1);
+                let has_changed = || stat.ctime >= self.begun.earliest_change();
                 let is_here = stat.dev == self.dev;
                 let is_other = spared.is_some_and(|ino| !is_here || stat.ino != ino);
                 let is_called_old = is_here && self.has(stat.ino);
-                !has_changed && (is_other || is_called_old && !is_old(stat.mtime, stat.ctime, since))
+                (is_other || is_called_old && !is_old(stat.mtime, stat.ctime, since)) && !has_changed()
             }
             // It has gone.
             Err(Errno::NOENT) => false,
@@ -118,6 +130,17 @@ mod tests {
         assert!(before.is_set_back());
         let forward = Moment { time: now.time - Duration::from_secs(1), instant: now.instant };
         assert!(!forward.is_set_back());
+    }
+
+    #[test]
+    fn what_has_changed_after_the_clock_was_set_back_does_not_show_that_the_scan_was_wrong() {
+        let known = Known::of_test(7, &[64], SystemTime::now() + Duration::from_secs(100));
+        let is_wrong = |ctime| {
+            let stat = Stat { dev: 7, ino: 64, ctime, ..Stat::default() };
+            known.is_wrong(None, 1000, &Ok((stat, Nanoseconds::default())))
+        };
+        let begun = known.begun.seconds();
+        assert!(!is_wrong(begun - 90) && is_wrong(begun - 103));
     }
 
     #[test]
