@@ -146,8 +146,12 @@ impl Scans {
 
     /// Whether an entry of this name with this inode can be left out.
     pub(crate) fn spares(&self, dev: u64, ino: u64, name: &[u8]) -> bool {
-        let is_known = |known: &Arc<Known>| known.has(ino) && !known.mounts.has(name) && !known.begun.is_set_back();
-        self.known(dev).is_some_and(is_known)
+        self.known(dev).is_some_and(|known| known.has(ino) && !known.mounts.has(name))
+    }
+
+    /// Whether nothing can be left out any more, as the clock was set back.
+    pub(crate) fn is_over(&self, dev: u64) -> bool {
+        self.known(dev).is_some_and(|known| known.begun.is_set_back())
     }
 
     /// Whether the next such entry is looked up all the same.
@@ -214,12 +218,9 @@ const fn pays(inodes: u64, met: u64, is_whole: bool) -> bool {
 impl Scans {
     /// Those that have found this, and are used.
     pub(crate) fn of_test(since: i64, found: Vec<Known>) -> Self {
-        let mut scans = Self::new(InodeScan::Auto, since);
-        scans.at = found
-            .into_iter()
-            .map(|known| (known.dev, State::Used(Used { left_out: vec![0; known.old.pieces()], known: known.into() })))
-            .collect();
-        scans
+        let used = |known: Known| Used { left_out: vec![0; known.old.pieces()], known: known.into() };
+        let at = found.into_iter().map(|known| (known.dev, State::Used(used(known)))).collect();
+        Self { setting: InodeScan::Auto, since, at, steps: 0, left_out: 0 }
     }
 }
 

@@ -59,6 +59,10 @@ impl Sparing {
         if place.is_too_long() || !self.scans.spares(dev, place.leaf, &name) {
             return Ok(Spare::No);
         }
+        if self.scans.is_over(dev) {
+            ahead.remove_scan(dev);
+            return Ok(Spare::No);
+        }
         if self.scans.doubts() {
             return Ok(Spare::Found(ahead.directly(|calls| place.lstat(calls))));
         }

@@ -426,6 +426,48 @@ fn an_error_of_the_walk_after_a_wrong_scan_is_told() {
     assert_eq!(told, [(true, wanted)]);
 }
 
+/// Counts the lookups of this thread.
+struct Counts {
+    thread: std::thread::ThreadId,
+    lookups: AtomicU64,
+}
+
+impl Calls for Counts {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        let is_its = std::thread::current().id() == self.thread;
+        self.lookups.fetch_add(is_its.into(), Ordering::Relaxed);
+        Kernel.lstat(at, name)
+    }
+}
+
+#[test]
+fn once_the_clock_was_set_back_names_are_looked_up_ahead_again() {
+    const FILES: u64 = 1000;
+    let folder = tempfile::tempdir().unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let files: Vec<_> = (0..FILES).map(|number| folder.path().join(number.to_string())).collect();
+    files.iter().for_each(|file| fs::write(file, "").unwrap());
+    let inodes: Vec<u64> = files.iter().map(|file| inode(file)).collect();
+    let fileset = parsed(&["I", &format!("F {}", folder.path().display())]);
+    let settings = WalkSettings {
+        incremental: true,
+        lookup_depth: LookupDepth::Fixed(NonZeroU16::new(8).unwrap()),
+        ..WalkSettings::default()
+    };
+    let calls = Arc::new(Counts { thread: std::thread::current().id(), lookups: AtomicU64::default() });
+    let (host, links) = (Host { is_canceled: false.into() }, LinkTable::default());
+    let mut sink = |_: WalkEvent<'_>| Flow::Continue;
+    let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, Arc::<Counts>::clone(&calls));
+    let dev = std::os::unix::fs::MetadataExt::dev(&fs::metadata(folder.path()).unwrap());
+    let later = std::time::SystemTime::now() + Duration::from_secs(100);
+    walker.sparing.scans = Scans::of_test(i64::MAX, vec![crate::scan::Known::of_test(dev, &inodes, later)]);
+    let known = Arc::clone(walker.sparing.scans.known(dev).unwrap());
+    walker.ahead.add_scan(&known);
+    assert_eq!(walker.all(), Ok(()));
+    assert_eq!((walker.report.summary.entries, walker.report.summary.not_looked_up), (FILES + 1, 0));
+    assert!(calls.lookups.load(Ordering::Relaxed) < FILES / 2, "{:?}", calls.lookups);
+}
+
 /// Never answers about one name, until it is let go.
 struct Hangs {
     hangs: Mutex<Sender<()>>,
