@@ -1,8 +1,10 @@
 //! The thread that reads a file system's inodes. It owns all that it uses: where the kernel holds
 //! it, it is left behind.
 
+use std::cell::OnceCell;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use fd_os::sync::atomic::{AtomicBool, Ordering};
 use fd_os::threads::{Thread, start_helper};
@@ -16,17 +18,28 @@ use super::table::Refusal;
 /// Bytes of a thread's stack.
 const STACK: usize = 256 * 1024;
 
-/// A scan that was begun. Dropped, it ends soon.
+/// So long it is waited for when it is not wanted any more: it has the file system and its disk
+/// open.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A scan that was begun.
 pub(super) struct Run {
     thread: Thread<Result<Known, Refusal>>,
-    _stop: StopsOnDrop,
+    stop: Stop,
 }
 
-struct StopsOnDrop(Arc<AtomicBool>);
+/// Tells the thread that it is not wanted any more.
+#[derive(Default)]
+struct Stop {
+    is_told: Arc<AtomicBool>,
+    /// So long it is waited for then.
+    until: OnceCell<Instant>,
+}
 
-impl Drop for StopsOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+impl Stop {
+    fn tell(&self) -> Instant {
+        self.is_told.store(true, Ordering::Relaxed);
+        *self.until.get_or_init(|| Instant::now() + GRACE)
     }
 }
 
@@ -34,20 +47,31 @@ impl Run {
     /// Begins with the file system of this directory.
     pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, since: i64) -> Result<Self, Refusal> {
         let directory = Arc::new(directory.try_clone_to_owned()?);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = Arc::clone(&stop);
-        let thread = start_helper("inode scan", STACK, move || scan(directory, dev, since, &stopped))?;
-        Ok(Self { thread, _stop: StopsOnDrop(stop) })
+        Self::start(move |stop| scan(directory, dev, since, stop))
+    }
+
+    fn start(scan: impl FnOnce(&AtomicBool) -> Result<Known, Refusal> + Send + 'static) -> Result<Self, Refusal> {
+        let stop = Stop::default();
+        let is_told = Arc::clone(&stop.is_told);
+        Ok(Self { thread: start_helper("inode scan", STACK, move || scan(&is_told))?, stop })
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.thread.has_ended()
     }
 
-    /// What it has found. It is waited for as long as this says so; `None`: not until its end.
-    pub(super) fn end(self, is_waited_for: impl FnMut() -> bool) -> Option<Result<Arc<Known>, Refusal>> {
+    /// It is not wanted any more, and ends soon.
+    pub(super) fn stop(&self) {
+        self.stop.tell();
+    }
+
+    /// What it has found. It is waited for as long as this says so, and for a moment after that.
+    /// `None`: the kernel holds it.
+    pub(super) fn end(self, mut is_waited_for: impl FnMut() -> bool) -> Option<Result<Arc<Known>, Refusal>> {
+        let Self { thread, stop } = self;
+        let ended = thread.end(|| is_waited_for() || Instant::now() < stop.tell());
         // One that has panicked has found nothing.
-        self.thread.end(is_waited_for).map(|ended| ended.unwrap_or(Err(Refusal::Stopped)).map(Arc::new))
+        ended.map(|ended| ended.unwrap_or(Err(Refusal::Stopped)).map(Arc::new))
     }
 }
 
@@ -56,6 +80,9 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, stop: &AtomicBool) -> Res
     let table = open::open(&directory, dev)?;
     let (mut old, mut has_room, mut inodes) = (Inodes::default(), true, 0);
     for group in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            return Err(Refusal::Stopped);
+        }
         let is_there = table.group(group, &mut |inode| {
             inodes += 1;
             if is_old(inode.mtime, inode.ctime, since) {
@@ -63,9 +90,6 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, stop: &AtomicBool) -> Res
             }
             has_room && !stop.load(Ordering::Relaxed)
         })?;
-        if stop.load(Ordering::Relaxed) {
-            return Err(Refusal::Stopped);
-        }
         if !has_room {
             return Err(Refusal::Unknown("size"));
         }
@@ -78,4 +102,37 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, stop: &AtomicBool) -> Res
     let mounts = MountNames::read()?;
     let took = begun.instant.elapsed();
     Ok(Known { dev, old, mounts, begun, took, inodes, _held: directory })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_scan_that_is_not_wanted_any_more_is_waited_for() {
+        let ended = Arc::new(AtomicBool::new(false));
+        let has_ended = Arc::clone(&ended);
+        let run = Run::start(move |stop| {
+            while !stop.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            has_ended.store(true, Ordering::Relaxed);
+            Err(Refusal::Stopped)
+        });
+        assert!(run.unwrap().end(|| false).is_some_and(|found| matches!(found, Err(Refusal::Stopped))));
+        assert!(ended.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn a_scan_that_the_kernel_holds_is_left_behind() {
+        let (let_go, kernel) = channel::<()>();
+        let run = Run::start(move |_| {
+            let _let_go = kernel.recv();
+            Err(Refusal::Stopped)
+        });
+        assert!(run.unwrap().end(|| false).is_none());
+        drop(let_go);
+    }
 }

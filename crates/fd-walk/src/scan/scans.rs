@@ -124,7 +124,8 @@ impl Scans {
         }
         match std::mem::replace(state, State::None) {
             State::Begun(run) if is_always || run.has_ended() => {
-                let Some(ended) = run.end(|| !is_canceled()) else { return Err(WalkEnd::Canceled) };
+                let ended = run.end(|| !is_canceled()).filter(|_| !is_canceled());
+                let Some(ended) = ended else { return Err(WalkEnd::Canceled) };
                 if let Ok(known) = &ended {
                     let left_out = vec![0; known.old.pieces()];
                     *state = State::Used(Used { known: Arc::clone(known), left_out });
@@ -203,6 +204,22 @@ impl Scans {
     /// Whether an entry with this inode may have been left out by a scan that was wrong.
     pub(crate) fn was_left_out(&self, dev: u64, ino: u64) -> bool {
         self.at.iter().any(|(of, state)| matches!(state, State::Wrong(used) if *of == dev && used.has_left_out(ino)))
+    }
+}
+
+impl Drop for Scans {
+    /// Ends those that still read, so that the file systems can be unmounted after the walk.
+    fn drop(&mut self) {
+        for (_, state) in &self.at {
+            if let State::Begun(run) = state {
+                run.stop();
+            }
+        }
+        for (_, state) in self.at.drain(..) {
+            if let State::Begun(run) = state {
+                let _ended = run.end(|| false);
+            }
+        }
     }
 }
 
