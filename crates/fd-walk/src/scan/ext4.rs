@@ -292,6 +292,18 @@ impl<D: Device> Ext4<D> {
         Ok(Self { device, layout })
     }
 
+    /// Whether there are no more inodes to be read than these: those that were ever used, or all
+    /// where that is not known.
+    pub(crate) fn is_within(&self, most: u64) -> Result<bool, Refusal> {
+        let mut left = most;
+        for group in 0..self.layout.groups {
+            let (_, used) = self.table_of(group)?.unwrap_or_default();
+            let Some(rest) = left.checked_sub(used.into()) else { return Ok(false) };
+            left = rest;
+        }
+        Ok(true)
+    }
+
     /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
     /// What can't be trusted is left out.
     pub(crate) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal> {

@@ -44,10 +44,11 @@ impl Stop {
 }
 
 impl Run {
-    /// Begins with the file system of this directory.
-    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, since: i64) -> Result<Self, Refusal> {
+    /// Begins with the file system of this directory, if it has no more inodes to be read than
+    /// these.
+    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, since: i64, most: u64) -> Result<Self, Refusal> {
         let directory = Arc::new(directory.try_clone_to_owned()?);
-        Self::start(move |stop| scan(directory, dev, since, stop))
+        Self::start(move |stop| scan(directory, dev, since, most, stop))
     }
 
     fn start(scan: impl FnOnce(&AtomicBool) -> Result<Known, Refusal> + Send + 'static) -> Result<Self, Refusal> {
@@ -75,9 +76,12 @@ impl Run {
     }
 }
 
-fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, stop: &AtomicBool) -> Result<Known, Refusal> {
+fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, most: u64, stop: &AtomicBool) -> Result<Known, Refusal> {
     let begun = Moment::now();
     let table = open::open(&directory, dev)?;
+    if !table.is_within(most)? {
+        return Err(Refusal::Long);
+    }
     let (mut old, mut has_room, mut inodes) = (Inodes::default(), true, 0);
     for group in 0.. {
         if stop.load(Ordering::Relaxed) {

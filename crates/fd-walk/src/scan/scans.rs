@@ -110,11 +110,10 @@ impl Scans {
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
         if let State::Watched { met, is_whole } = state {
             *met += STEP;
-            let pays = || open::inodes(directory).is_some_and(|inodes| pays(inodes, *met, *is_whole));
-            if !(is_always || are_dear && pays()) {
-                return Ok(None);
-            }
-            match Run::begin(directory, dev, self.since) {
+            let pays = || open::inodes(directory).and_then(|inodes| pays(inodes, *met, *is_whole));
+            let most = if is_always { Some(u64::MAX) } else { are_dear.then(pays).flatten() };
+            let Some(most) = most else { return Ok(None) };
+            match Run::begin(directory, dev, self.since, most) {
                 Ok(run) => *state = State::Begun(run),
                 Err(refusal) => {
                     *state = State::None;
@@ -223,12 +222,12 @@ impl Drop for Scans {
     }
 }
 
-/// Whether a scan costs less than the lookups that it spares: that of twelve inodes costs as much
-/// as one. A subtree is supposed to be as large as what was met of it; so a scan costs at most what
-/// was spent already.
-const fn pays(inodes: u64, met: u64, is_whole: bool) -> bool {
+/// How many inodes may be read if a scan is to cost less than the lookups that it spares; `None` if
+/// more are in use. Reading twelve costs as much as one lookup. A subtree is supposed to be as
+/// large as what was met of it; so a scan costs at most what was spent already.
+fn pays(inodes: u64, met: u64, is_whole: bool) -> Option<u64> {
     let left = if is_whole { inodes.saturating_sub(met) } else { met };
-    left >= FEW && left.saturating_mul(12) > inodes
+    Some(left.saturating_mul(12)).filter(|most| left >= FEW && *most > inodes)
 }
 
 #[cfg(test)]
@@ -273,13 +272,13 @@ mod tests {
     fn a_scan_pays_where_it_spares_more_lookups_than_it_costs() {
         for (inodes, met, is_whole, wanted) in [
             // A whole file system, and one that is too small, or nearly done.
-            (300_000, 32, true, true),
-            (1_900, 32, true, false),
-            (300_000, 298_500, true, false),
+            (300_000, 32, true, Some(299_968 * 12)),
+            (1_900, 32, true, None),
+            (300_000, 298_500, true, None),
             // A directory may have as many entries again as were met of it.
-            (300_000, 200, false, false),
-            (300_000, 20_000, false, false),
-            (300_000, 30_000, false, true),
+            (300_000, 200, false, None),
+            (300_000, 20_000, false, None),
+            (300_000, 30_000, false, Some(360_000)),
         ] {
             assert_eq!(pays(inodes, met, is_whole), wanted, "{inodes} {met} {is_whole}");
         }

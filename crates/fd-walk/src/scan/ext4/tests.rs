@@ -116,6 +116,17 @@ fn all_inodes_with_a_name_are_found_with_their_times() {
 }
 
 #[test]
+fn how_many_inodes_are_to_be_read_is_known_before_the_first_of_them() {
+    for (has_checksums, inodes) in [(false, 48), (true, 36)] {
+        let mut image = image(256, has_checksums);
+        // As if the tables could not be read.
+        image.0.truncate(5 * BLOCK);
+        let ext4 = Ext4::new(image).unwrap();
+        assert!(ext4.is_within(inodes).unwrap() && !ext4.is_within(inodes - 1).unwrap(), "{has_checksums}");
+    }
+}
+
+#[test]
 fn no_damage_makes_an_inode_look_older() {
     let whole = found(image(256, true));
     let mut lost = 0;
