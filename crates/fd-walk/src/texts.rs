@@ -86,9 +86,11 @@ pub(crate) fn device_out_of_limits(text: &mut Vec<u8>, path: &[u8]) {
 }
 
 /// ferrofd's own.
-pub(crate) fn wrong_scan(text: &mut Vec<u8>, path: &[u8]) {
-    const WHY: &[u8] = b": the file is not as the scan has found it. All files are looked up.\n";
-    join(text, &[b"The inode scan of the file system of ", path, b" is not used", WHY]);
+pub(crate) fn wrong_scan(text: &mut Vec<u8>, path: &[u8], was_looked_up: bool) {
+    let why: &[u8] =
+        if was_looked_up { b"the file is not as the scan has found it" } else { b"the file can't be looked up" };
+    let end = b". All files are looked up.\n";
+    join(text, &[b"The inode scan of the file system of ", path, b" is not used: ", why, end]);
 }
 
 /// The warning at the end of a backup about directories that the Director may not read.

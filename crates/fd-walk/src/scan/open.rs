@@ -69,7 +69,22 @@ fn finds_all() -> bool {
     let capabilities = capabilities.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
     let users = fs::read_to_string("/proc/thread-self/uid_map").unwrap_or_default();
     let is_of_host = users.split_whitespace().eq(["0", "0", "4294967295"]);
-    capabilities.is_some_and(|bits| bits & CAN_READ_ALL != 0) && is_of_host
+    let label = fs::read_to_string("/proc/thread-self/attr/current");
+    capabilities.is_some_and(|bits| bits & CAN_READ_ALL != 0) && is_of_host && !is_confined(label)
+}
+
+/// Whether a process of this security label may be kept from looking at some entries.
+fn is_confined(label: io::Result<String>) -> bool {
+    let label = match label {
+        Ok(label) => label,
+        // No security module has labels.
+        Err(error) => return error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::InvalidInput,
+    };
+    let label = label.trim_end_matches(['\0', '\n']);
+    let is_free_by_selinux =
+        label == "kernel" || label.split(':').nth(2).is_some_and(|name| name.starts_with("unconfined_"));
+    let is_free_by_apparmor = label == "unconfined" || label.ends_with(" (unconfined)");
+    !(label.is_empty() || is_free_by_selinux || is_free_by_apparmor)
 }
 
 /// How many inodes the file system of this directory has in use, if it can be scanned.
@@ -83,4 +98,35 @@ pub(super) fn is_top(directory: BorrowedFd<'_>) -> bool {
     let above = rustix::fs::statat(directory, "..", rustix::fs::AtFlags::empty());
     let Ok((above, own)) = above.and_then(|above| Ok((above, fstat(directory)?))) else { return false };
     above.st_dev != own.st_dev || above.st_ino == own.st_ino
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_process_with_a_label_that_confines_it_does_not_scan() {
+        let is_confined = |label: &str| is_confined(Ok(label.to_owned()));
+        let free = [
+            "",
+            "kernel\0",
+            "unconfined\n",
+            "bacula-fd (unconfined)\n",
+            "system_u:system_r:unconfined_service_t:s0\0",
+            "unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023",
+        ];
+        assert!(!free.into_iter().any(is_confined));
+        let confined = [
+            "bacula-fd (enforce)\n",
+            "unconfined-fd (complain)",
+            "system_u:system_r:bacula_t:s0",
+            "unconfined_u:unconfined_r:bacula_t:s0",
+            "_",
+        ];
+        assert!(confined.into_iter().all(is_confined));
+        let failed = |errno: Errno| super::is_confined(Err(errno.into()));
+        assert!(!failed(Errno::NOENT) && !failed(Errno::INVAL) && failed(Errno::ACCESS));
+    }
 }

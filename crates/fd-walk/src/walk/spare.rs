@@ -87,7 +87,7 @@ impl Sparing {
         let spared = place.parent.filter(|_| is_doubt).map(|(_, dev)| (dev, place.leaf));
         let Some(dev) = self.scans.found(spared, found) else { return Ok(()) };
         ahead.remove_scan(dev);
-        report.say(MessageType::Warning, |text| texts::wrong_scan(text, place.path))
+        report.say(MessageType::Warning, |text| texts::wrong_scan(text, place.path, found.is_ok()))
     }
 
     /// Whether an entry that is no directory has its turn: all names of a file that a wrong scan

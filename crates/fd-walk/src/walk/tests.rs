@@ -6,6 +6,7 @@ mod models;
 use std::fs;
 use std::num::NonZeroU16;
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -335,7 +336,7 @@ fn a_link_that_is_put_into_the_path_of_a_name_does_not_lead_out_of_the_limits() 
                 fs::write(root.join(directory).join("f"), directory).unwrap();
             }
         }
-        let inode = |path: &str| std::os::unix::fs::MetadataExt::ino(&fs::metadata(root.join(path)).unwrap());
+        let inode = |path: &str| fs::metadata(root.join(path)).unwrap().ino();
         let (secret, own) = (inode("secret/f"), inode("ok/a/f"));
         let (a, aside, target) = (root.join("ok/a"), root.join("ok/aside"), root.join("secret"));
         let change = Box::new(move || {
@@ -387,43 +388,62 @@ fn with_limits_a_device_is_read_only_where_it_is_named_or_in_dev() {
     }
 }
 
-/// A directory of this name can't be looked up the second time.
-#[derive(Default)]
-struct FailsLater {
-    was_asked: AtomicBool,
+/// What has this name can be looked up so often.
+struct Fails {
+    name: &'static [u8],
+    after: AtomicU64,
 }
 
-impl Calls for FailsLater {
+impl Calls for Fails {
     fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
-        let fails = name == b"later" && self.was_asked.swap(true, Ordering::Relaxed);
+        let less = |left: u64| left.checked_sub(1);
+        let fails = name == self.name && self.after.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_err();
         if fails { Err(Errno::IO) } else { Kernel.lstat(at, name) }
     }
+}
+
+/// The messages of a walk with these scans, and whether they are errors.
+fn told_with(top: &Path, scans: Scans, calls: Arc<dyn Calls>) -> Vec<(bool, String)> {
+    let (fileset, settings) = (parsed(&["I", &format!("F {}", top.display())]), WalkSettings::default());
+    let (host, links, mut told) = (Host { is_canceled: false.into() }, LinkTable::default(), Vec::new());
+    let mut sink = |event: WalkEvent<'_>| {
+        if let WalkEvent::Message(message) = event {
+            let text = String::from_utf8_lossy(message.text).replace(top.to_str().unwrap(), "/t");
+            told.push((message.error, text));
+        }
+        Flow::Continue
+    };
+    let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, calls);
+    walker.sparing.scans = scans;
+    assert_eq!(walker.all(), Ok(()));
+    drop(walker);
+    told
 }
 
 #[test]
 fn an_error_of_the_walk_after_a_wrong_scan_is_told() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("later")).unwrap();
-    let (fileset, settings) = (parsed(&["I", &format!("F {}", folder.path().display())]), WalkSettings::default());
-    let (host, links) = (Host { is_canceled: false.into() }, LinkTable::default());
-    let mut told = Vec::new();
-    let mut sink = |event: WalkEvent<'_>| {
-        if let WalkEvent::Message(message) = event {
-            told.push((message.error, String::from_utf8_lossy(message.text).into_owned()));
-        }
-        Flow::Continue
-    };
-    let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, Arc::<FailsLater>::default());
+    let mut scans = Scans::of_test(0, vec![crate::scan::Known::of_test(u64::MAX, &[1], std::time::SystemTime::now())]);
     // Another inode than the scan has found there, which has not changed for long.
-    let known = crate::scan::Known::of_test(u64::MAX, &[1], std::time::SystemTime::now());
-    walker.sparing.scans = Scans::of_test(0, vec![known]);
     let other = Ok((fd_records::Stat::default(), crate::attributes::Nanoseconds::default()));
-    assert_eq!(walker.sparing.scans.found(Some((u64::MAX, 1)), &other), Some(u64::MAX));
-    assert_eq!(walker.all(), Ok(()));
-    drop(walker);
-    let path = folder.path().join("later");
-    let wanted = format!("     Could not stat \"{}\": ERR=Input/output error\n", path.display());
-    assert_eq!(told, [(true, wanted)]);
+    assert_eq!(scans.found(Some((u64::MAX, 1)), &other), Some(u64::MAX));
+    let told = told_with(folder.path(), scans, Arc::new(Fails { name: b"later", after: 1.into() }));
+    assert_eq!(told, [(true, "     Could not stat \"/t/later\": ERR=Input/output error\n".to_owned())]);
+}
+
+#[test]
+fn a_file_that_cannot_be_looked_up_is_not_said_to_be_another_than_the_scan_has_found() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("broken"), "").unwrap();
+    let found = fs::metadata(folder.path().join("broken")).unwrap();
+    let known = crate::scan::Known::of_test(found.dev(), &[found.ino()], std::time::SystemTime::now());
+    let calls = Arc::new(Fails { name: b"broken", after: 0.into() });
+    let told = told_with(folder.path(), Scans::of_test(0, vec![known]), calls);
+    let why = "The inode scan of the file system of /t/broken is not used: the file can't be looked up. \
+        All files are looked up.\n";
+    let failed = "     Could not stat \"/t/broken\": ERR=Input/output error\n";
+    assert_eq!(told, [(false, why.to_owned()), (true, failed.to_owned())]);
 }
 
 /// Counts the lookups of this thread.
@@ -444,10 +464,11 @@ impl Calls for Counts {
 fn once_the_clock_was_set_back_names_are_looked_up_ahead_again() {
     const FILES: u64 = 1000;
     let folder = tempfile::tempdir().unwrap();
-    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
     let files: Vec<_> = (0..FILES).map(|number| folder.path().join(number.to_string())).collect();
-    files.iter().for_each(|file| fs::write(file, "").unwrap());
-    let inodes: Vec<u64> = files.iter().map(|file| inode(file)).collect();
+    for file in &files {
+        fs::write(file, "").unwrap();
+    }
+    let inodes: Vec<u64> = files.iter().map(|file| fs::metadata(file).unwrap().ino()).collect();
     let fileset = parsed(&["I", &format!("F {}", folder.path().display())]);
     let settings = WalkSettings {
         incremental: true,
@@ -458,7 +479,7 @@ fn once_the_clock_was_set_back_names_are_looked_up_ahead_again() {
     let (host, links) = (Host { is_canceled: false.into() }, LinkTable::default());
     let mut sink = |_: WalkEvent<'_>| Flow::Continue;
     let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, Arc::<Counts>::clone(&calls));
-    let dev = std::os::unix::fs::MetadataExt::dev(&fs::metadata(folder.path()).unwrap());
+    let dev = fs::metadata(folder.path()).unwrap().dev();
     let later = std::time::SystemTime::now() + Duration::from_secs(100);
     walker.sparing.scans = Scans::of_test(i64::MAX, vec![crate::scan::Known::of_test(dev, &inodes, later)]);
     let known = Arc::clone(walker.sparing.scans.known(dev).unwrap());
