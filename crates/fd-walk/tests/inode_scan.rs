@@ -59,7 +59,7 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
         let with = events(&fileset, &settings(since, InodeScan::Always, depth), &host);
         let without = before.unwrap_or_else(look_at_all);
         let scans = host.scans.into_inner();
-        assert!(!has_scan || matches!(scans[..], [Ok(1..), ..]), "{what}: {scans:?}");
+        assert_eq!(has_scan, matches!(scans[..], [Ok(1..), ..]), "{what}: {scans:?}");
         if without != with.0 {
             let differ = without.iter().zip(&with.0).find(|(one, other)| one != other);
             panic!("{what}: {differ:#?}, {} and {} events\n{changes:#?}", without.len(), with.0.len());

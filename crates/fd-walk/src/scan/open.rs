@@ -10,6 +10,7 @@ use std::path::Path;
 use rustix::fs::{FsWord, OFlags, fstat, fstatfs, major, minor, syncfs};
 
 use super::ext4::{Device, Ext4};
+use super::mounts;
 use super::table::Refusal;
 
 /// The number of ext2, ext3 and ext4 in `statfs`.
@@ -32,9 +33,12 @@ pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Ext4<Disk>, Refusal>
     if fstatfs(directory).map_err(io::Error::from)?.f_type != EXT {
         return Err(Refusal::Unknown("file system"));
     }
+    // Older kernels may have times only in inodes that are in memory, even when these are written.
+    if mounts::is_lazy(dev)? {
+        return Err(Refusal::Unknown("mount option"));
+    }
     let device = device(dev)?;
-    // With `lazytime`, or where it was mounted with it, older kernels may have times only in inodes
-    // that are in memory.
+    // It may have been mounted with that before.
     syncfs(directory).map_err(io::Error::from)?;
     Ext4::new(device)
 }

@@ -63,6 +63,7 @@ pub(crate) const KINDS: [Kind; 18] = [
 pub(crate) struct Volume {
     folder: tempfile::TempDir,
     image: PathBuf,
+    kind: Kind,
 }
 
 /// Runs a program and says whether it went well.
@@ -87,7 +88,7 @@ impl Volume {
         let place = if memory.is_dir() { memory } else { folder.path() };
         let image = place.join(format!("{}.image", folder.path().file_name().expect("a name").to_string_lossy()));
         File::create(&image).expect("an image").set_len(64 << 20).expect("its size");
-        let volume = Self { folder, image };
+        let volume = Self { folder, image, kind };
         fs::create_dir(volume.top()).expect("a folder");
         let words: Vec<&OsStr> = kind.make.iter().map(OsStr::new).chain([volume.image.as_os_str()]).collect();
         if !run(&words) {
@@ -116,9 +117,10 @@ impl Volume {
         Path::new("/dev").join(fs::read_link(device).expect("a device").file_name().expect("a name"))
     }
 
-    /// Whether the kernel has a scan for it: ext2 and ext3 may have drivers of their own.
+    /// Whether there is a scan for it: ext2 and ext3 may have drivers of their own in the kernel.
     pub(crate) fn has_scan(&self) -> bool {
-        Path::new("/sys/fs/ext4").join(self.device().file_name().expect("a name")).exists()
+        !self.kind.mount.contains("lazytime")
+            && Path::new("/sys/fs/ext4").join(self.device().file_name().expect("a name")).exists()
     }
 }
 
