@@ -10,7 +10,7 @@ use crate::paper::plan::{Family, Limits, Phase, Plan};
 use crate::sample::{self, Figure, Sample, Side};
 use crate::statistics::{
     Draw, Draws, Estimate, Pairs, bca, between, cliffs_delta, float, hodges_lehmann, holm, median, p90, quotient,
-    quotient_of_medians, ranks_around, seed_of, sign_test, sorted, wilcoxon,
+    quotient_of_medians, ranks_around, seed_of, sign_test, sorted, sorted_quantile, wilcoxon,
 };
 
 /// What stands for a number that nobody has measured.
@@ -27,6 +27,8 @@ const MIB: f64 = 1_048_576.0;
 const WHOLE_WAIT: f64 = 1990.0;
 /// Digits of a state of the harness.
 const SHORT: usize = 8;
+/// Milliseconds that a job waits in the Director's queue on average, if its begin is chance.
+const MEAN_WAIT: f64 = 1000.0;
 /// Of which columns ratios are compared over phases.
 const CONTRASTED: [&str; 2] = ["time", "cpu"];
 /// GiB below which nothing is told of a GiB.
@@ -223,13 +225,19 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
         put(&format!("{}.jobs", phase.name), known(jobs.to_string()));
         put(&format!("{}.jobs.bad", phase.name), known(bad.to_string()));
         for side in Side::BOTH {
-            let fulls = data.samples.iter().filter(|one| one.side == side && one.cell.level == Level::Full);
-            let waits: Vec<f64> = fulls.filter_map(|one| one.queued).collect();
-            let long = waits.iter().filter(|wait| **wait >= WHOLE_WAIT).count();
+            let of = |wanted: fn(Level) -> bool| -> Vec<f64> {
+                let jobs = data.samples.iter().filter(|one| one.side == side && wanted(one.cell.level));
+                jobs.filter_map(|one| one.queued).collect()
+            };
+            let (fulls, restores) = (of(|level| level == Level::Full), of(Level::is_restore));
+            let long = fulls.iter().filter(|wait| **wait >= WHOLE_WAIT).count();
+            let middle =
+                |waits: &[f64]| if waits.is_empty() { TOO_FEW.to_owned() } else { format!("{:.0}", mean(waits)) };
             let name = format!("{}.queue.{}", phase.name, side.name());
-            put(&format!("{name}.fulls"), known(waits.len().to_string()));
+            put(&format!("{name}.fulls"), known(fulls.len().to_string()));
             put(&format!("{name}.whole"), known(long.to_string()));
-            put(&format!("{name}.mean"), known(format!("{:.0}", mean(&waits))));
+            put(&format!("{name}.mean"), known(middle(&fulls)));
+            put(&format!("{name}.restores"), known(middle(&restores)));
         }
     }
     sitting(plan, data, &mut put);
@@ -258,7 +266,16 @@ pub fn numbers(plan: &Plan, data: &[Data], measured: &[Measured<'_>]) -> Result<
         numbers.extend(of_family(plan, family));
     }
     numbers.extend(contrasts(plan, measured));
+    numbers.extend(shares(plan, measured));
     Ok(numbers)
+}
+
+/// Whether more jobs of a cell have failed than pairs are left. Both daemons' luck has chosen these
+/// pairs then, so nothing is told of their times.
+pub fn is_chosen(phase: &Phase, cell: Cell, numbers: &Numbers) -> bool {
+    let count = |word: &str| numbers.get(&format!("{}.{word}", key(phase, cell))).and_then(|text| text.parse().ok());
+    let [bad, more, left]: [u32; 3] = ["bad.stock", "bad.ours", "n"].map(|word| count(word).unwrap_or_default());
+    bad + more > left
 }
 
 /// When each phase was measured, counted in hours from the first row of all, and by which states of
@@ -316,6 +333,44 @@ fn contrasts(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
         let value = quotient(one.effect.ratio.value, base.effect.ratio.value);
         let ends = [("", value), (".low", between(&ratios, half)), (".high", between(&ratios, 1.0 - half))];
         numbers.extend(ends.map(|(key, value)| (format!("{name}{key}"), format!("{value:.3}"))));
+    }
+    numbers
+}
+
+/// How many milliseconds of the connection ours saves in the first phase and where all daemons
+/// acknowledge at once, and which part of the former is gone there; with an interval of draws of
+/// the pairs of both.
+fn shares(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
+    let saved = |ours: &[f64], stock: &[f64]| sorted_quantile(stock, 500) - sorted_quantile(ours, 500);
+    let mut numbers = Numbers::new();
+    let first = plan.phase.first().map(|phase| phase.name.as_str());
+    for one in measured.iter().filter(|one| one.phase.acknowledged && one.column.word == "time") {
+        let is_base = |other: &&Measured<'_>| {
+            Some(other.phase.name.as_str()) == first && other.cell == one.cell && other.column.word == "time"
+        };
+        let Some(base) = measured.iter().find(is_base) else { continue };
+        let name = format!("{}.share", one.key());
+        let (default, there) = (base.effect.pairs(), one.effect.pairs());
+        if default.is_empty() || there.is_empty() {
+            for key in ["", ".low", ".high", ".default", ".acknowledged"] {
+                numbers.insert(format!("{name}{key}"), UNKNOWN.to_owned());
+            }
+            continue;
+        }
+        let mut random = Draws::new(seed_of(plan.seed, &name));
+        let (mut default, mut there) = (Pairs::new(&default), Pairs::new(&there));
+        let gone = |default: f64, there: f64| 1.0 - quotient(there, default);
+        let mut drawn = |pairs: &mut Pairs| pairs.drawn(&mut random, saved);
+        let parts: Vec<f64> = (0..plan.draws).map(|_| gone(drawn(&mut default), drawn(&mut there))).collect();
+        let parts = sorted(&parts);
+        let half = (1.0 - plan.confidence) / 2.0;
+        let middle = |one: &Measured<'_>| median(&one.effect.stock) - median(&one.effect.ours);
+        let (default, there) = (middle(base), middle(one));
+        let ends =
+            [("", gone(default, there)), (".low", between(&parts, half)), (".high", between(&parts, 1.0 - half))];
+        numbers.extend(ends.map(|(key, value)| (format!("{name}{key}"), format!("{value:.2}"))));
+        let saved = [("default", default), ("acknowledged", there)];
+        numbers.extend(saved.map(|(key, value)| (format!("{name}.{key}"), format!("{value:.0}"))));
     }
     numbers
 }
@@ -382,8 +437,22 @@ fn of_family(plan: &Plan, measured: &[Measured<'_>]) -> Numbers {
         };
         let name = format!("{}.{}.{word}", phase.name, family.name);
         numbers.extend(summary(plan, phase, &name, limits, &found));
+        if word == "run" {
+            numbers.insert(format!("{name}.evened"), evened(&found));
+        }
     }
     numbers
+}
+
+/// The geometric mean of the ratios of medians, if all jobs of both daemons waited as long in the
+/// queue.
+fn evened(found: &[&Measured<'_>]) -> String {
+    if found.iter().any(|one| one.effect.count == 0) {
+        return UNKNOWN.to_owned();
+    }
+    let waited = |values: &[f64]| median(values) + MEAN_WAIT;
+    let ratios = found.iter().map(|one| quotient(waited(&one.effect.ours), waited(&one.effect.stock)));
+    format!("{:.3}", geometric_mean(&ratios.collect::<Vec<_>>()))
 }
 
 /// What a family says as a whole by one clock.
@@ -574,7 +643,7 @@ impl Effect {
 }
 
 /// With two digits.
-fn probability(value: f64) -> String {
+pub fn probability(value: f64) -> String {
     if value >= 0.001 { format!("{value:.3}") } else { format!("{value:.1e}") }
 }
 

@@ -107,6 +107,11 @@ fn above(phase: &Phase, cells: &[Cell], base: Variant, data: &Data) -> Numbers {
                 let text = more.map_or(UNKNOWN.to_owned(), |more| format!("{more:.digits$}"));
                 numbers.insert(format!("{}.above.{word}.{}", key(phase, cell), side.name()), text);
             }
+            let time = |cell| middle(&data.samples, cell, side, |one| one.connection);
+            let more = time(cell).zip(time(Cell { variant: base, ..cell }));
+            let percent = more.map(|(with, without)| (quotient(with, without) - 1.0) * 100.0);
+            let text = percent.map_or(UNKNOWN.to_owned(), |percent| format!("{percent:.0}"));
+            numbers.insert(format!("{}.above.percent.{}", key(phase, cell), side.name()), text);
         }
     }
     numbers
@@ -175,6 +180,7 @@ mod tests {
             above(&plan.phase[0], &[with, bare], Variant::Bare(Part::Nothing), &Data { host: String::new(), samples });
         assert_eq!(found["nine.media1.full.bare-md5.above.cpu.ours"], "0.250");
         assert_eq!(found["nine.media1.full.bare.above.time.stock"], "0.0");
+        assert_eq!(found["nine.media1.full.bare-md5.above.percent.ours"], "0");
     }
 
     #[test]

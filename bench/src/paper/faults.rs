@@ -1,5 +1,6 @@
-//! The faults that were found in both daemons, counted by what they are about and what they did:
-//! `faults.csv`.
+//! The faults that were found, counted by what they are about and what they did: `faults.csv`. Of
+//! the stock daemon it has those that were documented when the paper's rows were measured. Of ours
+//! it has the first ones only; `CHANGELOG.md` has all.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -69,17 +70,16 @@ pub fn numbers(paper: &Path) -> Result<Numbers> {
     Ok(numbers)
 }
 
-/// The table.
+/// The table, of the stock daemon's: the list of ours is not kept up.
 pub fn table(numbers: &Numbers) -> String {
-    let columns =
-        || Fd::BOTH.into_iter().flat_map(|daemon| CLASSES.into_iter().chain(["all"]).map(move |class| (daemon, class)));
-    let heads: Vec<_> = columns().map(|(daemon, class)| format!("{}: {class}", daemon.name())).collect();
+    let columns = || CLASSES.into_iter().chain(["all"]);
+    let heads: Vec<_> = columns().collect();
     let mut text =
         format!("| what it did | {} |\n| --- | {} |\n", heads.join(" | "), vec!["--:"; heads.len()].join(" | "));
     for (end, said) in HARMS.map(|(harm, said)| (format!(".{harm}"), said)).into_iter().chain([(String::new(), "all")])
     {
-        let key = |(daemon, class): (Fd, &str)| format!("faults.{}.{class}{end}", daemon.name());
-        let values: Vec<_> = columns().map(|column| numbers.get(&key(column)).cloned().unwrap_or_default()).collect();
+        let key = |class: &str| format!("faults.{}.{class}{end}", Fd::Stock.name());
+        let values: Vec<_> = columns().map(|class| numbers.get(&key(class)).cloned().unwrap_or_default()).collect();
         let _ = writeln!(text, "| {said} | {} |", values.join(" | "));
     }
     text
@@ -110,7 +110,7 @@ mod tests {
         let numbers = numbers(folder.path()).unwrap();
         let of = |key: &str| numbers.get(key).cloned().unwrap();
         assert_eq!([of("faults.stock.all.data"), of("faults.stock.logic"), of("faults.ours.all")], ["2", "1", "1"]);
-        assert!(table(&numbers).contains("| all | 1 | 0 | 1 | 0 | 2 | 1 | 0 | 0 | 0 | 1 |"), "{}", table(&numbers));
+        assert!(table(&numbers).ends_with("| all | 1 | 0 | 1 | 0 | 2 |\n"), "{}", table(&numbers));
         for wrong in ["stock,logic,data,a\n", "stock,luck,data,a,b\n", "other,logic,data,a,b\n"] {
             put(wrong);
             assert!(super::numbers(folder.path()).is_err(), "{wrong}");

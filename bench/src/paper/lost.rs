@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::paper::analysis::{COLUMNS, Measured, Numbers, TOO_FEW, UNKNOWN};
+use crate::paper::analysis::{COLUMNS, Measured, Numbers, TOO_FEW, UNKNOWN, is_chosen};
 use crate::paper::plan::{Plan, Tail};
 use crate::statistics::{median, quotient};
 
@@ -28,21 +28,29 @@ struct Ratio<'a, 'b> {
     interval: Option<(f64, f64)>,
 }
 
-/// The ratio of each cell that has one, by the words of the columns.
-fn ratios<'a, 'b>(measured: &'b [Measured<'a>]) -> BTreeMap<&'static str, Vec<Ratio<'a, 'b>>> {
+/// The ratio of each cell that has one, by the words of the columns. A job that several phases have
+/// measured in the same circumstances is that of the first one; one whose pairs failures have
+/// chosen is left out.
+fn ratios<'a, 'b>(measured: &'b [Measured<'a>], numbers: &Numbers) -> BTreeMap<&'static str, Vec<Ratio<'a, 'b>>> {
     let mut found: BTreeMap<&'static str, Vec<Ratio<'a, 'b>>> = BTreeMap::new();
-    for of in measured.iter().filter(|one| one.effect.count > 0) {
-        let (effect, word) = (&of.effect, of.column.word);
+    let job = |of: &Measured<'_>| (of.cell, of.phase.acknowledged, of.phase.memory);
+    let is_told = |of: &&Measured<'_>| of.effect.count > 0 && !is_chosen(of.phase, of.cell, numbers);
+    for of in measured.iter().filter(is_told) {
+        let effect = &of.effect;
         let interval = effect.has_interval.then_some((effect.ratio.low, effect.ratio.high));
-        found.entry(word).or_default().push(Ratio { of, value: effect.ratio.value, interval });
+        let known = found.entry(of.column.word).or_default();
+        if known.iter().all(|other| job(other.of) != job(of)) {
+            known.push(Ratio { of, value: effect.ratio.value, interval });
+        }
     }
     found
 }
 
 /// Of each column how many cells there are, in how many ours takes more, in how many of these the
-/// whole interval is above one, the middle and the greatest of the ratios.
-pub fn numbers(measured: &[Measured<'_>]) -> Numbers {
-    let all = ratios(measured);
+/// whole interval is above one, the middle and the greatest of the ratios; `counted` says how many
+/// jobs have failed.
+pub fn numbers(measured: &[Measured<'_>], counted: &Numbers) -> Numbers {
+    let all = ratios(measured, counted);
     let mut numbers = Numbers::new();
     for (word, _) in columns() {
         let cells = all.get(word).map_or(&[][..], Vec::as_slice);
@@ -121,10 +129,10 @@ fn few(text: &mut String, title: &str, ratios: &[(f64, String)]) {
 
 /// Every cell in which ours takes more of something: the ratios above one, with intervals where
 /// there are any.
-pub fn cells(measured: &[Measured<'_>]) -> String {
+pub fn cells(measured: &[Measured<'_>], counted: &Numbers) -> String {
     let titles: Vec<_> = columns().map(|(_, title)| title).collect();
     let mut text = format!("| cell | {} |\n| --- |{}\n", titles.join(" | "), " --: |".repeat(titles.len()));
-    let all = ratios(measured);
+    let all = ratios(measured, counted);
     for one in measured.iter().filter(|one| one.column.word == COLUMNS[0].word) {
         let shown = |(word, _): (&'static str, &str)| {
             let mine = all.get(word).into_iter().flatten().find(|ratio| {
@@ -185,14 +193,31 @@ mod tests {
             .chain(plan.phase.iter().skip(1).map(|_| Data::default()))
             .collect();
         let measured = measured(&plan, &data).unwrap();
-        let numbers = numbers(&measured);
+        let numbers = numbers(&measured, &Numbers::new());
         let get = |key: &str| numbers[&format!("lost.{key}")].as_str();
         assert_eq!((get("memory.of"), get("memory.cells"), get("memory.clear")), ("1", "1", "1"));
         assert_eq!((get("memory.most"), get("memory.most.cell")), ("2.00", "nine: manyfiles1 full"));
         assert_eq!((get("time.of"), get("time.cells"), get("time.most")), ("1", "0", TOO_FEW));
-        let (table, cells) = (table(&plan, &numbers), cells(&measured));
+        let (table, cells) = (table(&plan, &numbers), cells(&measured, &Numbers::new()));
         assert!(table.contains("| memory | 1 | 1 | 1 | 1 | 2.00 | 2.00 | nine: manyfiles1 full |"), "{table}");
         assert!(cells.contains("2.00 [2.00, 2.00]") && cells.lines().count() == 3, "{cells}");
+    }
+
+    #[test]
+    fn a_job_counts_once_and_one_that_failures_have_chosen_not_at_all() {
+        let plan = plan();
+        let at = |name: &str| plan.phase.iter().position(|phase| phase.name == name).unwrap();
+        let cell = plan.phase[0].family[0].cells().unwrap()[0];
+        let mut data: Vec<_> = plan.phase.iter().map(|_| Data::default()).collect();
+        for phase in [0, at("acknowledged"), at("compression"), at("memory")] {
+            data[phase].samples = Side::BOTH.map(|side| Sample { cell, ..sample(side, 1) }).into();
+        }
+        let measured = measured(&plan, &data).unwrap();
+        let of = |counted: &Numbers| numbers(&measured, counted)["lost.memory.of"].clone();
+        assert_eq!(of(&Numbers::new()), "3");
+        let name = |word: &str| format!("memory.manyfiles1.full.{word}");
+        let failed = [("n", "1"), ("bad.stock", "2")].map(|(word, text)| (name(word), text.to_owned()));
+        assert_eq!(of(&failed.into()), "2");
     }
 
     #[test]

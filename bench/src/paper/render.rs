@@ -95,7 +95,7 @@ fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> 
     one_program(&rows)?;
     let measured = measured(plan, &rows)?;
     let mut numbers = numbers(plan, &rows, &measured)?;
-    numbers.extend(lost::numbers(&measured));
+    numbers.extend(lost::numbers(&measured, &numbers));
     numbers.extend(model::numbers(plan, &rows)?);
     numbers.extend(calls::numbers(&plan.calls, &sitting.rows(CALLS, calls::rows)?));
     numbers.extend(derived::numbers(plan, &rows)?);
@@ -111,9 +111,10 @@ fn of_sitting(paper: &Path, plan: &Plan, sitting: &Sitting) -> Result<Rendered> 
     tables.extend(of_rivals(&systems, &adapters, &numbers));
     tables.push(("rivals-published".to_owned(), published::table(paper)?));
     tables.push(("tail".to_owned(), tail::table(&plan.tail, &transactions)));
+    tables.push(("tail-signs".to_owned(), tail::signs(&plan.tail, &transactions)));
     tables.push(("lost-tails".to_owned(), lost::tails(&plan.tail, &transactions)));
     tables.push(("lost".to_owned(), lost::table(plan, &numbers)));
-    tables.push(("lost-cells".to_owned(), lost::cells(&measured)));
+    tables.push(("lost-cells".to_owned(), lost::cells(&measured, &numbers)));
     tables.push((CALLS.to_owned(), calls::table(&plan.calls, &numbers)));
     tables.push(("model".to_owned(), model::table(plan, &numbers)));
     tables.push(("faults".to_owned(), faults::table(&found)));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use bed::{BedError, Result};
 
 use crate::cell::{Cell, Level, Variant};
-use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, key, plain_of};
+use crate::paper::analysis::{Numbers, TOO_FEW, UNKNOWN, is_chosen, key, plain_of};
 use crate::paper::derived::{codec, fulls};
 use crate::paper::plan::{Family, Gain, Phase, Plan, Profile};
 use crate::paper::rivals::adapter::Adapter;
@@ -46,6 +46,7 @@ pub fn tables(plan: &Plan, numbers: &Numbers) -> Result<Vec<(String, String)>> {
     }
     tables.push(("phases".to_owned(), phases(plan, numbers)));
     tables.push(("clocks".to_owned(), clocks(plan, numbers)));
+    tables.push(("constant".to_owned(), constant(plan, numbers)?));
     tables.push(("queue".to_owned(), queue(plan, numbers)));
     tables.push(("drift".to_owned(), drift(plan, numbers)?));
     tables.push(("short".to_owned(), short(plan, numbers)?));
@@ -90,8 +91,17 @@ fn gain(lines: &[Gain], numbers: &Numbers) -> Result<String> {
 /// Geometric means of the first phase's families by each clock, and of the same cells where all
 /// daemons acknowledge at once.
 fn clocks(plan: &Plan, numbers: &Numbers) -> String {
-    let mut text =
-        head(&["what", "cells", "job", "below one", "job without queue", "below one", "connection", "below one"]);
+    let mut text = head(&[
+        "what",
+        "cells",
+        "job without queue",
+        "below one",
+        "connection",
+        "below one",
+        "job",
+        "below one",
+        "job, if both waited a second",
+    ]);
     let first = plan.phase.iter().take(1).chain(plan.phase.iter().filter(|phase| phase.acknowledged));
     for (phase, family) in first.flat_map(|phase| phase.family.iter().map(move |family| (phase, family))) {
         let name = format!("{}.{}", phase.name, family.name);
@@ -99,19 +109,43 @@ fn clocks(plan: &Plan, numbers: &Numbers) -> String {
             let mean = with_interval(numbers, &format!("{name}.{word}.geometric"));
             format!("{mean} | {}", get(numbers, &format!("{name}.{word}.below")))
         };
-        let values = ["job", "run", "time"].map(of).join(" | ");
-        let _ = writeln!(text, "| {} | {} | {values} |", family.title, get(numbers, &format!("{name}.job.cells")));
+        let values = ["run", "time", "job"].map(of).join(" | ");
+        let [cells, evened] = ["job.cells", "run.evened"].map(|word| get(numbers, &format!("{name}.{word}")));
+        let _ = writeln!(text, "| {} | {cells} | {values} | {evened} |", family.title);
     }
     text
 }
 
-/// How many Fulls have waited in the Director's queue for as long as a job can.
+/// Of each cell that is measured where all daemons acknowledge at once, which part of what ours
+/// saves by default is gone there.
+fn constant(plan: &Plan, numbers: &Numbers) -> Result<String> {
+    let mut text = head(&["cell", "saved by default, ms", "saved there, ms", "part of it that is gone there"]);
+    for phase in plan.phase.iter().filter(|phase| phase.acknowledged) {
+        for family in &phase.family {
+            text.push_str(&lines(phase, &family.cells()?, numbers, &["share.default", "share.acknowledged", "share*"]));
+        }
+    }
+    Ok(text)
+}
+
+/// How many Fulls have waited in the Director's queue for as long as a job can, and how long
+/// restores have waited.
 fn queue(plan: &Plan, numbers: &Numbers) -> String {
-    let mut text = head(&["phase", "Fulls: stock", "whole wait", "mean, ms", "Fulls: ours", "whole wait", "mean, ms"]);
+    let mut text = head(&[
+        "phase",
+        "Fulls: stock",
+        "whole wait",
+        "mean, ms",
+        "restores: mean, ms",
+        "Fulls: ours",
+        "whole wait",
+        "mean, ms",
+        "restores: mean, ms",
+    ]);
     for phase in plan.phase.iter().filter(|phase| plan.has_intervals(phase)) {
         let of = |side: &str| {
             let name = format!("{}.queue.{side}", phase.name);
-            ["fulls", "whole", "mean"].map(|word| get(numbers, &format!("{name}.{word}"))).join(" | ")
+            ["fulls", "whole", "mean", "restores"].map(|word| get(numbers, &format!("{name}.{word}"))).join(" | ")
         };
         let _ = writeln!(text, "| {} | {} | {} |", phase.title, of("stock"), of("ours"));
     }
@@ -298,6 +332,13 @@ fn rows(phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[(&str, &str
     let kept = |column: &str| !any || column == "n" || is_known(column);
     let (titles, columns): (Vec<&str>, Vec<&str>) = columns.iter().copied().filter(|(_, column)| kept(column)).unzip();
     let mut text = head(&[&["cell"][..], &titles].concat());
+    text.push_str(&lines(phase, cells, numbers, &columns));
+    text
+}
+
+/// The lines of such a table.
+fn lines(phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[&str]) -> String {
+    let mut text = String::new();
     for &cell in cells {
         let name = key(phase, cell);
         let of = |column: &&str| match column.strip_suffix('*') {
@@ -313,13 +354,7 @@ fn rows(phase: &Phase, cells: &[Cell], numbers: &Numbers, columns: &[(&str, &str
 
 /// All clocks, processor time and memory in one row.
 fn brief(phase: &Phase, cells: &[Cell], numbers: &Numbers) -> String {
-    // Where more jobs have failed than pairs are left, both daemons' luck has chosen these pairs.
-    let count = |cell: Cell, word: &str| get(numbers, &format!("{}.{word}", key(phase, cell))).parse::<u32>();
-    let is_chosen = |cell: &Cell| {
-        let [bad, more, left] = ["bad.stock", "bad.ours", "n"].map(|word| count(*cell, word).unwrap_or_default());
-        bad + more > left
-    };
-    let cells: Vec<Cell> = cells.iter().copied().filter(|cell| !is_chosen(cell)).collect();
+    let cells: Vec<Cell> = cells.iter().copied().filter(|cell| !is_chosen(phase, *cell, numbers)).collect();
     let columns = [
         ("pairs", "n"),
         ("job: ratio", "job.ratio*"),

@@ -11,12 +11,12 @@ use bed::{BedError, Fd, Folder, Result};
 use crate::beside::{self, Beside, Setup};
 use crate::connection::Watch;
 use crate::order::turns;
-use crate::paper::analysis::UNKNOWN;
+use crate::paper::analysis::{UNKNOWN, probability};
 use crate::paper::curves::longer;
 use crate::paper::folders::{self, Sitting, columns};
 use crate::paper::plan::Tail;
 use crate::sample::Side;
-use crate::statistics::{float, median};
+use crate::statistics::{float, median, sign_test};
 use crate::surroundings::load;
 use crate::tree::{Kind, Tree};
 
@@ -29,6 +29,9 @@ const TIMES_HEAD: &str = "daemon,up_to_ms,transactions";
 /// What is measured of the transactions beside a job, and its digits.
 const FIGURES: [(&str, usize, usize); 6] =
     [("job", 4, 2), ("transactions", 5, 0), ("slow", 6, 0), ("p50", 7, 3), ("p90", 8, 2), ("p99", 9, 2)];
+
+/// Of these each replica's two values are compared.
+const SIGNS: [(&str, usize); 3] = [("p50", 7), ("p90", 8), ("p99", 9)];
 
 /// Of these the sum of all replicas, of the others the median.
 const SUMS: [&str; 2] = ["transactions", "slow"];
@@ -176,8 +179,42 @@ pub fn numbers(sitting: &Sitting, tails: &[Tail]) -> Result<BTreeMap<String, Str
             let text = p99.map_or(UNKNOWN.to_owned(), |p99| format!("{p99:.1}"));
             numbers.insert(format!("{tail}.{name}.all.p99"), known(text));
         }
+        numbers.extend(compared(tail, &best));
     }
     Ok(numbers)
+}
+
+/// In how many replicas a time is longer beside ours, and how likely such signs are by chance.
+fn compared(tail: &str, rows: &[Vec<String>]) -> BTreeMap<String, String> {
+    let mut numbers = BTreeMap::new();
+    for (word, column) in SIGNS {
+        let of = |name: &str| -> BTreeMap<&str, f64> {
+            let mine = rows.iter().filter(|row| row.first().is_some_and(|daemon| daemon == name));
+            mine.filter_map(|row| Some((row.get(1)?.as_str(), row.get(column)?.parse().ok()?))).collect()
+        };
+        let (stock, ours) = (of(Fd::Stock.name()), of(Fd::Ours.name()));
+        let more: Vec<f64> =
+            ours.iter().filter_map(|(replica, time)| Some(time - stock.get(replica).copied()?)).collect();
+        let known = |text: String| if more.is_empty() { UNKNOWN.to_owned() } else { text };
+        let longer = more.iter().filter(|one| **one > 0.0).count();
+        numbers.insert(format!("{tail}.{word}.longer"), known(longer.to_string()));
+        numbers.insert(format!("{tail}.{word}.sign"), known(probability(sign_test(&more))));
+    }
+    numbers
+}
+
+/// The table of signs.
+pub fn signs(tails: &[Tail], numbers: &BTreeMap<String, String>) -> String {
+    let mut text = String::from(
+        "| what | pairs | median longer beside ours | p | P90 longer | p | P99 longer | p |\n\
+         | --- | --: | --: | --: | --: | --: | --: | --: |\n",
+    );
+    for Tail { name: tail, title, .. } in tails {
+        let get = |word: &str| numbers.get(&format!("{tail}.{word}")).cloned().unwrap_or_default();
+        let words = ["ours.n", "p50.longer", "p50.sign", "p90.longer", "p90.sign", "p99.longer", "p99.sign"];
+        let _ = writeln!(text, "| {title} | {} |", words.map(get).join(" | "));
+    }
+    text
 }
 
 /// The table.
@@ -216,6 +253,27 @@ mod tests {
         let numbers = numbers();
         assert_eq!((numbers["tail.ours.p99"].as_str(), numbers["tail.stock.n"].as_str()), ("20.00", "2"));
         assert!(table(&tails, &numbers).contains("| ours | 2 | 1.00 | 200 | 4 | 1.000 | 2.00 | 20.00 | 1.0 |"));
+    }
+
+    #[test]
+    fn times_are_compared_replica_by_replica() {
+        let row = |fd: Fd, replica: &str, p99: &str| -> Vec<String> {
+            [fd.name(), replica, "1", "T", "1", "100", "0", "1.0", "2.0", p99, "0.5"].map(str::to_owned).into()
+        };
+        let rows = [
+            row(Fd::Ours, "1", "10.0"),
+            row(Fd::Stock, "1", "9.0"),
+            row(Fd::Stock, "2", "9.0"),
+            row(Fd::Ours, "2", "11.0"),
+            row(Fd::Ours, "3", "11.0"),
+        ];
+        let numbers = compared("tail", &rows);
+        assert_eq!((numbers["tail.p99.longer"].as_str(), numbers["tail.p99.sign"].as_str()), ("2", "0.500"));
+        assert_eq!((numbers["tail.p50.longer"].as_str(), numbers["tail.p50.sign"].as_str()), ("0", "1.000"));
+        assert_eq!(compared("tail", &[])["tail.p90.sign"], UNKNOWN);
+        let tails: Vec<Tail> = plan().tail.into_iter().take(1).collect();
+        let text = signs(&tails, &numbers);
+        assert!(text.ends_with("|  | 0 | 1.000 | 0 | 1.000 | 2 | 0.500 |\n"), "{text}");
     }
 
     #[test]

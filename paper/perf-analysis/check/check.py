@@ -401,7 +401,13 @@ def family_numbers(plan, phase, family, found, numbers):
             for one, value in zip(mine, holm([one["wilcoxon"] for one in mine])):
                 text = probability(value) if one["pairs"] else UNKNOWN
                 numbers[f"{key_of(phase, one['cell'])}.{word}.wilcoxon.holm"] = text
-        summary(plan, phase, f"{phase['name']}.{family['name']}.{word}", family.get(limits, {}), mine, numbers)
+        name = f"{phase['name']}.{family['name']}.{word}"
+        summary(plan, phase, name, family.get(limits, {}), mine, numbers)
+        if word == "run":
+            known = all(one["pairs"] for one in mine)
+            # As if all jobs had waited a second in the queue.
+            evened = [quotient(median(one["ours"]) + 1000.0, median(one["stock"]) + 1000.0) for one in mine]
+            numbers[f"{name}.evened"] = f"{geometric_mean(evened):.3f}" if known else UNKNOWN
 
 
 def geometric_mean(values):
@@ -447,11 +453,15 @@ def summary(plan, phase, name, limits, found, numbers):
 
 
 def lost_numbers(found, numbers):
-    """Where ours takes more than the stock daemon."""
-    cells = {}
+    """Where ours takes more than the stock daemon. A job that several phases have in the same circumstances is that of the
+    first; one of which more jobs have failed than pairs are left is left out."""
+    cells, jobs = {}, set()
     for one in found:
-        if not one["pairs"]:
+        bad, more, left = (int(numbers[f"{key_of(one['phase'], one['cell'])}.{word}"]) for word in ("bad.stock", "bad.ours", "n"))
+        job = (one["word"], one["cell"], one["phase"].get("acknowledged", False), one["phase"].get("memory", False))
+        if not one["pairs"] or bad + more > left or job in jobs:
             continue
+        jobs.add(job)
         interval = (one["low"], one["high"]) if one["has_interval"] else None
         name = f"{one['phase']['name']}: {one['cell'].replace(' default', '')}"
         cells.setdefault(one["word"], []).append((one["ratio"], interval, name))
@@ -600,6 +610,8 @@ def above_numbers(phase, family, rows, numbers):
                 one, other = middle_of(rows, cell, side, column), middle_of(rows, base, side, column)
                 text = UNKNOWN if one is None or other is None else f"{one - other:.{digits}f}"
                 numbers[f"{key_of(phase, cell)}.above.{word}.{side}"] = text
+            text = UNKNOWN if one is None or other is None else f"{(quotient(one, other) - 1.0) * 100.0:.0f}"
+            numbers[f"{key_of(phase, cell)}.above.percent.{side}"] = text
 
 
 def choice_numbers(phase, family, rows, numbers):
@@ -685,6 +697,11 @@ def tail_numbers(tail, sitting, numbers):
                 p99 = 10 ** (step / 20)
                 break
         numbers[f"{name}.{daemon}.all.p99"] = UNKNOWN if p99 is None else f"{p99:.1f}"
+    for word in ("p50", "p90", "p99"):
+        times = {daemon: {row["replica"]: float(row[f"{word}_ms"]) for row in rows if row["daemon"] == daemon} for daemon in ("stock", "ours")}
+        more = [time - times["stock"][replica] for replica, time in times["ours"].items() if replica in times["stock"]]
+        numbers[f"{name}.{word}.longer"] = str(sum(one > 0.0 for one in more)) if more else UNKNOWN
+        numbers[f"{name}.{word}.sign"] = probability(sign_test(more)) if more else UNKNOWN
 
 
 def profile_numbers(profile, numbers):
@@ -700,11 +717,18 @@ def profile_numbers(profile, numbers):
 
 
 def queue_numbers(phase, rows, numbers):
-    """How long Fulls wait in the Director's queue."""
+    """How long Fulls and restores wait in the Director's queue."""
     for daemon in ("stock", "ours"):
-        fulls = [row for row in rows if row["daemon"] == daemon and row["cell"].split(" ")[1] == "full"]
-        waits = [float(row["queued_ms"]) for row in fulls if row.get("queued_ms")]
-        texts = {"fulls": str(len(waits)), "whole": str(sum(wait >= 1990.0 for wait in waits)), "mean": f"{mean(waits):.0f}"}
+        waits, restores = (
+            [
+                float(row["queued_ms"])
+                for row in rows
+                if row["daemon"] == daemon and row["cell"].split(" ")[1].startswith(kind) and row.get("queued_ms")
+            ]
+            for kind in ("full", "restore")
+        )
+        texts = {"fulls": str(len(waits)), "whole": str(sum(wait >= 1990.0 for wait in waits))}
+        texts |= {word: f"{mean(some):.0f}" if some else TOO_FEW for word, some in (("mean", waits), ("restores", restores))}
         for word, text in texts.items():
             numbers[f"{phase}.queue.{daemon}.{word}"] = text if rows else UNKNOWN
 
@@ -751,6 +775,38 @@ def contrast_numbers(plan, found, numbers):
         half = (1.0 - plan["confidence"]) / 2.0
         numbers[name] = f"{quotient(one['ratio'], base['ratio']):.3f}"
         numbers[f"{name}.low"], numbers[f"{name}.high"] = (f"{between(ratios, part):.3f}" for part in (half, 1.0 - half))
+
+
+def share_numbers(plan, found, numbers):
+    """Which part of what ours saves by default is gone where all daemons acknowledge at once."""
+    first = plan["phase"][0]["name"]
+    bases = {one["cell"]: one for one in found if one["phase"]["name"] == first and one["word"] == "time"}
+    for one in found:
+        base = bases.get(one["cell"])
+        if not one["phase"].get("acknowledged") or one["word"] != "time" or base is None:
+            continue
+        name = f"{key_of(one['phase'], one['cell'])}.share"
+        if not one["pairs"] or not base["pairs"]:
+            numbers |= {f"{name}{end}": UNKNOWN for end in ("", ".low", ".high", ".default", ".acknowledged")}
+            continue
+        random = Draws(seed_of(plan["seed"], name))
+
+        def saved(pairs):
+            return median([stock for _, stock in pairs]) - median([ours for ours, _ in pairs])
+
+        def drawn(pairs):
+            return saved([pairs[random.below(len(pairs))] for _ in pairs])
+
+        parts = []
+        for _ in range(plan["draws"]):
+            default = drawn(base["pairs"])
+            parts.append(1.0 - quotient(drawn(one["pairs"]), default))
+        parts.sort()
+        half = (1.0 - plan["confidence"]) / 2.0
+        numbers[name] = f"{1.0 - quotient(saved(one['pairs']), saved(base['pairs'])):.2f}"
+        numbers[f"{name}.low"], numbers[f"{name}.high"] = (f"{between(parts, part):.2f}" for part in (half, 1.0 - half))
+        numbers[f"{name}.default"] = f"{saved(base['pairs']):.0f}"
+        numbers[f"{name}.acknowledged"] = f"{saved(one['pairs']):.0f}"
 
 
 def faults_numbers(paper, numbers):
@@ -821,6 +877,7 @@ def all_numbers(plan, paper, sitting):
                 choice_numbers(phase, family, rows, numbers)
     sitting_numbers(plan, sitting, numbers)
     contrast_numbers(plan, everything, numbers)
+    share_numbers(plan, everything, numbers)
     lost_numbers(everything, numbers)
     model_numbers(plan, sitting, numbers)
     calls_numbers(plan, sitting, numbers)

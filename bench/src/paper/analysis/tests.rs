@@ -54,6 +54,42 @@ fn a_mechanism_is_worth_what_its_ratio_is_of_that_of_the_same_job_with_it() {
 }
 
 #[test]
+fn what_is_saved_is_compared_with_what_is_saved_where_packets_are_acknowledged_at_once() {
+    let plan = plan();
+    let at = plan.phase.iter().position(|one| one.acknowledged).unwrap();
+    let mut data = made(&plan);
+    let samples = data[0].samples.clone();
+    data[at].samples = samples;
+    for one in data[at].samples.iter_mut().filter(|one| one.side == Side::Stock) {
+        one.connection -= 525.0;
+    }
+    let numbers = all_of(&plan, &data);
+    let name = format!("{}.share", key(&plan.phase[at], data[at].samples[0].cell));
+    let get = |end: &str| numbers[&format!("{name}{end}")].as_str();
+    assert_eq!((get(".default"), get(".acknowledged"), get("")), ("700", "175", "0.75"));
+    assert!(get(".low") <= get("") && get(".high") >= get(""), "{}", get(".low"));
+}
+
+#[test]
+fn with_equal_waits_the_ratio_of_jobs_is_nearer_to_one() {
+    let plan = plan();
+    let samples: Vec<Sample> = plan.phase[0]
+        .cells()
+        .unwrap()
+        .into_iter()
+        .flat_map(|cell| {
+            let job = |side, job| Sample { cell, job: Some(job), queued: Some(100.0), ..sample(side, 1) };
+            [job(Side::Stock, 1100.0), job(Side::Ours, 600.0)]
+        })
+        .collect();
+    let mut data: Vec<_> = plan.phase.iter().map(|_| Data::default()).collect();
+    data[0].samples = samples;
+    let numbers = all_of(&plan, &data);
+    assert_eq!(numbers["nine.backups.run.geometric"], "0.500");
+    assert_eq!(numbers["nine.backups.run.evened"], "0.750");
+}
+
+#[test]
 fn waits_failures_of_one_daemon_and_states_of_the_harness_are_counted() {
     let plan = plan();
     let mut data = made(&plan);
