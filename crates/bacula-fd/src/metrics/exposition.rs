@@ -160,7 +160,7 @@ impl Exposition {
     fn of_job(&mut self, name: &str, job: &Job, more: &[(&str, &str)], value: &dyn Display) {
         let number = job.identity.job_id.to_string();
         let short = String::from_utf8_lossy(short_job_name(&job.identity.name));
-        let labels = [("name", &*short), ("jobid", number.as_str()), ("type", job.kind().words())];
+        let labels = [("name", &*short), ("jobid", number.as_str()), ("type", job.aim().words())];
         self.line(name, &[labels.as_slice(), more].concat(), value);
     }
 
@@ -178,6 +178,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::job::Identity;
 
     #[test]
     fn labels_are_escaped_and_a_metric_without_any_has_no_braces() {
@@ -188,5 +189,22 @@ mod tests {
         let expected = "# HELP bacula_fd_x An x.\n# TYPE bacula_fd_x gauge\nbacula_fd_x 1\n\
                         bacula_fd_x{a=\"b\\\"\\\\\\n\",c=\"d\"} 2.5\n";
         assert_eq!(out.text, expected);
+    }
+
+    /// Else its series would be another one from its command on, which begins without a past.
+    #[test]
+    fn a_job_has_its_type_from_its_first_command_on() {
+        let type_of = |job: &Job| {
+            let mut out = Exposition::default();
+            out.of_job("x", job, &[], &1);
+            out.text.split('"').nth(5).unwrap().to_owned()
+        };
+        let job =
+            Job::new(Identity { job_id: 7, name: b"n.2026-11-21_02.19.56_04".to_vec(), ..Identity::default() }, 0);
+        assert_eq!(type_of(&job), "System or Console");
+        job.note_aim(JobKind::Backup);
+        assert_eq!(type_of(&job), "Backup");
+        job.set_kind(JobKind::Backup);
+        assert_eq!(type_of(&job), "Backup");
     }
 }
