@@ -11,7 +11,7 @@ use crate::clock;
 use crate::metrics::process;
 use crate::shared::daemon::Daemon;
 use crate::shared::job::{Job, JobKind};
-use crate::shared::past_jobs::{Past, is_good};
+use crate::shared::past_jobs::{Past, PastJobs, is_good};
 use crate::shared::platform::Platform;
 use crate::texts::VERSION;
 
@@ -40,11 +40,13 @@ const OF_JOBS: [OfJob; 6] = [
 const OF_PAST: [OfPast; 9] = [
     ("last_job_end_time_seconds", "When the last job of this name ended.", |past| Some(past.last.end_time)),
     ("last_job_seconds", "How long it took.", |past| Some(past.last.end_time.saturating_sub(past.last.start_time))),
-    ("last_job_good", "Whether it ended well: 1, or 0 if it failed or was canceled.", |past| {
+    ("last_job_good", "Whether it ended well: 1, or 0 if it failed, was canceled or stopped.", |past| {
         Some(is_good(&past.last).into())
     }),
-    ("last_job_canceled", "Whether it was canceled: 1 or 0.", |past| {
-        Some((JobStatus::from_code(past.last.job_status) == Some(JobStatus::Canceled)).into())
+    ("last_job_canceled", "Whether it was canceled or stopped: 1 or 0.", |past| {
+        // Incomplete: the operator means to resume it.
+        let status = JobStatus::from_code(past.last.job_status);
+        Some(matches!(status, Some(JobStatus::Canceled | JobStatus::Incomplete)).into())
     }),
     ("last_job_files", "Files that it saved or restored.", |past| Some(past.last.job_files.into())),
     ("last_job_bytes", "Bytes that it saved or restored.", |past| Some(number(past.last.job_bytes))),
@@ -67,7 +69,7 @@ pub(super) fn exposition(daemon: &Daemon) -> String {
         let labels = [("resource", end.resource), ("name", end.name.as_str()), ("of", of)];
         out.line("certificate_end_time_seconds", &labels, &end.time);
     }
-    of_past_jobs(&mut out, daemon);
+    of_past_jobs(&mut out, &daemon.supervisor.past());
     for (name, help, value) in OF_JOBS {
         out.describe(name, "gauge", help);
         for job in &jobs {
@@ -109,7 +111,12 @@ fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
         ("resident_memory_bytes", "gauge", "Memory of the daemon.", memory),
         ("director_seen_time_seconds", "gauge", "When a Director has logged in last.", supervisor.director_seen()),
         ("jobs_finished_total", "counter", "Jobs that have ended.", number(supervisor.ended())),
-        ("jobs_failed_total", "counter", "Those of them that failed or were canceled.", number(supervisor.failed())),
+        (
+            "jobs_failed_total",
+            "counter",
+            "Those of them that failed, were canceled or stopped.",
+            number(supervisor.failed()),
+        ),
         ("jobs_running", "gauge", "Jobs that run now.", running),
     ] {
         out.describe(name, kind, help);
@@ -117,8 +124,7 @@ fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
     }
 }
 
-fn of_past_jobs(out: &mut Exposition, daemon: &Daemon) {
-    let past = daemon.supervisor.past();
+fn of_past_jobs(out: &mut Exposition, past: &PastJobs) {
     for (name, help, value) in OF_PAST {
         out.describe(name, "gauge", help);
         for (job, past) in past.iter() {
@@ -179,6 +185,31 @@ fn escaped(value: &str) -> String {
 mod tests {
     use super::*;
     use crate::shared::job::Identity;
+    use crate::shared::past_jobs::Seen;
+    use crate::shared::state_file::FinishedJob;
+
+    /// What is told of a backup that is the last one of its name.
+    fn told_of(status: JobStatus) -> String {
+        let (job, job_type, job_status) = (b"n.2026-11-21_02.19.56_04".to_vec(), b'B', status.code());
+        let ended = FinishedJob { job_type, job_status, job, ..FinishedJob::default() };
+        let (mut out, mut past) = (Exposition::default(), PastJobs::default());
+        past.note(&ended, Seen::default());
+        of_past_jobs(&mut out, &past);
+        out.text
+    }
+
+    #[test]
+    fn a_job_that_was_stopped_is_told_as_a_canceled_one() {
+        for (status, is_canceled) in
+            [(JobStatus::Incomplete, 1), (JobStatus::Canceled, 1), (JobStatus::Fatal, 0), (JobStatus::Error, 0)]
+        {
+            let told = told_of(status);
+            for (metric, value) in [("last_job_good", 0), ("last_job_canceled", is_canceled)] {
+                let line = format!("\nbacula_fd_{metric}{{name=\"n\",type=\"Backup\"}} {value}\n");
+                assert!(told.contains(&line), "{status:?}: {line} in {told}");
+            }
+        }
+    }
 
     #[test]
     fn labels_are_escaped_and_a_metric_without_any_has_no_braces() {
