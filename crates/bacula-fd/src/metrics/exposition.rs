@@ -37,7 +37,7 @@ const OF_JOBS: [OfJob; 6] = [
     ("job_errors", "Errors of a running job.", |job| job.progress.errors().into()),
 ];
 
-const OF_PAST: [OfPast; 9] = [
+const OF_LAST: [OfPast; 8] = [
     ("last_job_end_time_seconds", "When the last job of this name ended.", |past| Some(past.last.end_time)),
     ("last_job_seconds", "How long it took.", |past| Some(past.last.end_time.saturating_sub(past.last.start_time))),
     ("last_job_good", "Whether it ended well: 1, or 0 if it failed, was canceled or stopped.", |past| {
@@ -52,8 +52,9 @@ const OF_PAST: [OfPast; 9] = [
     ("last_job_bytes", "Bytes that it saved or restored.", |past| Some(number(past.last.job_bytes))),
     ("last_job_errors", "Its errors.", |past| Some(past.last.errors.into())),
     ("last_job_warnings", "Its warnings.", |past| Some(past.warnings.into())),
-    ("last_good_job_end_time_seconds", "When the last job of this name that ended well did so.", |past| past.good_end),
 ];
+const OF_LAST_GOOD: OfPast =
+    ("last_good_job_end_time_seconds", "When the last job of this name that ended well did so.", |past| past.good_end);
 
 /// All metrics as text.
 pub(super) fn exposition(daemon: &Daemon) -> String {
@@ -125,17 +126,10 @@ fn of_the_daemon(out: &mut Exposition, daemon: &Daemon, running: usize) {
 }
 
 fn of_past_jobs(out: &mut Exposition, past: &PastJobs) {
-    for (name, help, value) in OF_PAST {
-        out.describe(name, "gauge", help);
-        for (job, past) in past.iter() {
-            let kind = JobKind::from_code(past.last.job_type).words();
-            let job = String::from_utf8_lossy(job);
-            if let Some(value) = value(past) {
-                // Not `job`: Prometheus has a label of that name itself.
-                out.line(name, &[("name", &job), ("type", kind)], &value);
-            }
-        }
+    for metric in OF_LAST {
+        out.of_past(metric, past.told());
     }
+    out.of_past(OF_LAST_GOOD, past.iter());
 }
 
 /// Metrics are 64-bit floating point numbers in the end.
@@ -170,6 +164,18 @@ impl Exposition {
         self.line(name, &[labels.as_slice(), more].concat(), value);
     }
 
+    fn of_past<'p>(&mut self, (name, help, value): OfPast, jobs: impl Iterator<Item = (&'p [u8], &'p Past)>) {
+        self.describe(name, "gauge", help);
+        for (job, past) in jobs {
+            let kind = JobKind::from_code(past.last.job_type).words();
+            let job = String::from_utf8_lossy(job);
+            if let Some(value) = value(past) {
+                // Not `job`: Prometheus has a label of that name itself.
+                self.line(name, &[("name", &job), ("type", kind)], &value);
+            }
+        }
+    }
+
     fn line(&mut self, name: &str, labels: &[(&str, &str)], value: &dyn Display) {
         let labels: Vec<_> = labels.iter().map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
@@ -196,6 +202,19 @@ mod tests {
         past.note(&ended, Seen::default());
         of_past_jobs(&mut out, &past);
         out.text
+    }
+
+    #[test]
+    fn of_a_job_that_is_told_no_more_the_last_good_one_stays() {
+        let ended = |name: &str, job_status, end_time| {
+            let job = format!("{name}.2026-11-21_02.19.56_04").into_bytes();
+            FinishedJob { job, job_type: b'B', job_status, end_time, ..FinishedJob::default() }
+        };
+        let (mut out, year) = (Exposition::default(), 365 * 86_400);
+        let jobs = [ended("old", b'T', 10), ended("old", b'f', 20), ended("new", b'T', year)];
+        of_past_jobs(&mut out, &PastJobs::of_history(&jobs));
+        let of_old: Vec<_> = out.text.lines().filter(|line| line.contains("\"old\"")).collect();
+        assert_eq!(of_old, ["bacula_fd_last_good_job_end_time_seconds{name=\"old\",type=\"Backup\"} 10"]);
     }
 
     #[test]

@@ -12,6 +12,12 @@ use crate::shared::state_file::FinishedJob;
 
 /// Names that are remembered; of more, those go whose last job is the oldest.
 const MOST: usize = 100;
+/// How much younger a good backup of any name has to be, in seconds, for a job that was not clean
+/// to be told no more: 40 days, in which the next one of a monthly schedule has come, if there is
+/// one.
+const TOLD: i64 = 40 * 86_400;
+/// The catalog's code of a backup.
+const BACKUP: u8 = b'B';
 
 /// How much a good job had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -42,6 +48,13 @@ pub(crate) struct Past {
     pub good_end: Option<i64>,
     /// Of the last good one of each level.
     sizes: BTreeMap<u8, Size>,
+}
+
+impl Past {
+    /// Whether the last of them is one that nobody has to look at.
+    fn is_clean(&self) -> bool {
+        is_good(&self.last) && self.last.errors == 0 && self.warnings == 0
+    }
 }
 
 /// The jobs that have ended, by name without date and number, and by kind.
@@ -83,6 +96,19 @@ impl PastJobs {
     /// How much the last good job of this full name's job, kind and level had.
     pub(crate) fn size(&self, full_name: &[u8], kind: u8, level: u8) -> Option<Size> {
         self.jobs.get(&key(full_name, kind))?.sizes.get(&level).copied()
+    }
+
+    /// From which time on jobs are told that failed or had errors: one whose name was removed has
+    /// no next good one, which would end that.
+    fn told_from(&self) -> i64 {
+        let backups = self.jobs.values().filter(|past| past.last.job_type == BACKUP);
+        backups.filter_map(|past| past.good_end).max().map_or(i64::MIN, |end| end.saturating_sub(TOLD))
+    }
+
+    /// The same as [`Self::iter`], without those whose last job is told no more.
+    pub(crate) fn told(&self) -> impl Iterator<Item = (&[u8], &Past)> {
+        let from = self.told_from();
+        self.iter().filter(move |(_, past)| past.is_clean() || past.last.end_time >= from)
     }
 
     /// The names without date and number, with what is known of each.
@@ -141,5 +167,26 @@ mod tests {
         (0..150).for_each(|number| past.note(&ended(&format!("n{number}"), b'F', b'T', number), Seen::default()));
         assert_eq!(past.iter().count(), MOST);
         assert!(past.size(b"n49", b'B', b'F').is_none() && past.size(b"n50", b'B', b'F').is_some());
+    }
+
+    #[test]
+    fn what_failed_is_told_until_a_backup_is_good_40_days_later() {
+        let of = |jobs: &[FinishedJob]| {
+            let past = PastJobs::of_history(jobs);
+            past.told().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>()
+        };
+        let failed = |name: &str, status| ended(name, b'F', status, 1000);
+        let with_errors = FinishedJob { errors: 1, ..failed("errors", b'T') };
+        let restore = FinishedJob { job_type: b'R', ..ended("restore", b' ', b'T', 9 * TOLD) };
+        let past = [failed("canceled", b'A'), with_errors, failed("failed", b'f'), failed("good", b'T'), restore];
+        let all = ["canceled", "errors", "failed", "good", "restore"];
+        assert_eq!(of(&past), all);
+        let then = |status, time| [&past[..], &[ended("z", b'F', status, time)]].concat();
+        assert_eq!(of(&then(b'T', 1000 + TOLD)), [&all[..], &["z"]].concat());
+        assert_eq!(of(&then(b'E', 1001 + TOLD)), [&all[..], &["z"]].concat());
+        assert_eq!(of(&then(b'T', 1001 + TOLD)), ["good", "restore", "z"]);
+        // What is younger than that is told, and so is what is the youngest itself.
+        let two = [failed("a", b'T'), ended("a", b'F', b'f', 2000 + TOLD), ended("b", b'F', b'T', 3000 + TOLD)];
+        assert_eq!(of(&two), ["a", "b"]);
     }
 }
