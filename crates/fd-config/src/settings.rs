@@ -340,16 +340,24 @@ impl Settings {
 
 /// What to write instead of this value or name, from the parser's message.
 fn hint(message: &str, value: &str) -> Option<String> {
-    if ["yes", "no", "on", "off", "True", "False"].contains(&value) || message.contains("expected a boolean") {
+    let is_bare = message.starts_with("string values must be quoted");
+    if is_bare && ["yes", "no", "on", "off"].contains(&value) {
+        // Which of them is meant depends on the setting.
+        return Some(texts::true_or_quoted(value));
+    }
+    if ["True", "False"].contains(&value) || message.contains("expected a boolean") {
         return Some(texts::WRITE_TRUE_OR_FALSE.to_owned());
     }
-    if message.starts_with("string values must be quoted") {
+    if is_bare {
         return Some(texts::quote(value));
     }
     if let Some((found, expected)) = message.split_once(", expected one of ") {
         let quoted = |text: &str| -> Vec<String> { text.split('`').skip(1).step_by(2).map(str::to_owned).collect() };
         let (found, known) = (quoted(found), quoted(expected));
         return did_you_mean(found.first()?.as_bytes(), known.iter().map(String::as_str));
+    }
+    if message == "wanted string or table" {
+        return Some(texts::WRITE_A_WORD.to_owned());
     }
     if !message.starts_with("invalid type") {
         return None;

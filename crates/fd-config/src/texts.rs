@@ -394,11 +394,17 @@ pub(crate) const OPENSSL_LINE: &str = "message.c:1839-0 openssl.c:108 ";
 /// Hints for `bacula-fd.toml`.
 pub(crate) const WRITE_TRUE_OR_FALSE: &str = "write true or false, without quotes";
 pub(crate) const WRITE_A_NUMBER: &str = "write a whole number, without quotes";
+pub(crate) const WRITE_A_WORD: &str = "write one of the words of this setting, in double quotes";
 pub(crate) const WRITE_QUOTES: &str = "write the value in double quotes";
 
 /// A value that TOML takes for a bare word.
 pub(crate) fn quote(word: &str) -> String {
     format!("a text must be in double quotes: \"{word}\"")
+}
+
+/// A bare word that some settings take as a text, and others as true or false.
+pub(crate) fn true_or_quoted(word: &str) -> String {
+    format!("write true or false, without quotes; where the setting has words, \"{word}\" in double quotes")
 }
 
 /// A size in `bacula-fd.toml`.

@@ -147,8 +147,15 @@ fn the_file_stands_beside_the_configuration() {
 
 #[test]
 fn a_mistake_gets_advice() {
+    // What is wrong is found before the setting is looked up.
+    let either = |word: &str| {
+        format!("write true or false, without quotes; where the setting has words, \"{word}\" in double quotes")
+    };
     for (text, advice) in [
-        ("[tls]\nrequire = yes", "write true or false, without quotes"),
+        ("[tls]\nrequire = yes", either("yes").as_str()),
+        ("[job]\nmanners = off", either("off").as_str()),
+        ("[plugins]\nbpipe = off", either("off").as_str()),
+        ("[tls]\nrequire = True", "write true or false, without quotes"),
         ("[tls]\nrequire = \"yes\"", "write true or false, without quotes"),
         ("[job]\nworkers = \"four\"", "write a whole number, without quotes"),
         ("[job]\nworkerz = 4", "did you mean \"workers\"?"),
@@ -156,6 +163,7 @@ fn a_mistake_gets_advice() {
         ("[log]\nlevel = \"inf\"", "did you mean \"info\"?"),
         ("[log]\nlevel = warn", "a text must be in double quotes: \"warn\""),
         ("[metrics]\naddress = 9102", "write the value in double quotes"),
+        ("[job]\nmanners = true", "write one of the words of this setting, in double quotes"),
     ] {
         let error = parse(text).unwrap_err();
         assert!(error.ends_with(&format!("  hint: {advice}\n")), "{text}: {error}");
