@@ -164,8 +164,17 @@ texts! {
 
 // Addresses, reference 06 §2.9.
 const WRITE_ADDRESSES: &str = "write: FDAddresses = { ipv4 = { addr = 192.0.2.1; port = 9102; } }";
-const AN_ADDRESS: &str = "write an address of this host, for example 192.0.2.1, or a name that it can look up; to listen \
-                          on all, leave the line out";
+/// Advice for an address that is none.
+pub(crate) const AN_ADDRESS: &str = "write an address of this host, for example 192.0.2.1, or a name that it can look \
+                                     up; to listen on all, leave the line out";
+/// Advice for an address to call from that is none.
+pub(crate) const A_SOURCE_ADDRESS: &str =
+    "write an address of this host, for example 192.0.2.1, or a name that it can look up, or leave the line out";
+/// Advice for a port that is none.
+pub(crate) const A_PORT: &str = "a port is a number from 1 to 65534 or a name from /etc/services";
+/// Advice for directives that exclude one another.
+pub(crate) const ONE_STYLE: &str = "FDPort and FDAddress can't stand beside FDAddresses: take them out, and write the \
+                                    port into each block, as in { addr = 192.0.2.1; port = 9102; }";
 texts! {
     ADDRESSES_NOT_A_BLOCK = "address_conf.c:458", "Expected a block to begin with { but got: %s", hint(WRITE_ADDRESSES);
     ADDRESSES_EMPTY = "address_conf.c:463", "Empty addr block is not allowed", hint(WRITE_ADDRESSES);
@@ -184,13 +193,12 @@ texts! {
     ADDRESS_BAD_PORT = "address_conf.c:529", "Expected a number or a string but got: %s", hint(NO_QUOTES);
     ADDRESS_BAD_HOST = "address_conf.c:535", "Expected an IP number or a hostname but got: %s", hint(NO_QUOTES);
     ADDRESS_NOT_CLOSED = "address_conf.c:547", "Expected a end of block with } but got: %s", hint(WRITE_ADDRESSES);
-    CANNOT_ADD_PAIR = "address_conf.c:553", "Cannot add hostname(%s) and port(%s) to addrlist (%s)", hint(AN_ADDRESS);
+    CANNOT_ADD_PAIR = "address_conf.c:553", "Cannot add hostname(%s) and port(%s) to addrlist (%s)";
     ADDRESSES_NOT_CLOSED = "address_conf.c:559", "Expected an end of block with } but got: %s", hint(WRITE_ADDRESSES);
     EXPECTED_AN_ADDRESS = "address_conf.c:568", "Expected an IP number or a hostname, got: %s", hint(NO_QUOTES);
-    CANNOT_ADD_ADDRESS = "address_conf.c:573", "Cannot add port (%s) to (%s)", hint(AN_ADDRESS);
+    CANNOT_ADD_ADDRESS = "address_conf.c:573", "Cannot add port (%s) to (%s)";
     EXPECTED_A_PORT = "address_conf.c:582", "Expected a port number or string, got: %s", hint(NO_QUOTES);
-    CANNOT_ADD_PORT = "address_conf.c:587", "Cannot add port (%s) to (%s)",
-        hint("a port is a number from 1 to 65534 or a name from /etc/services");
+    CANNOT_ADD_PORT = "address_conf.c:587", "Cannot add port (%s) to (%s)";
 }
 /// Why an address can't be added.
 pub(crate) const MIXED_STYLES: &str = "Old style addresses cannot be mixed with new style. Try removing Port=nnn.";

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -92,8 +92,16 @@ pub(super) fn unknown_director(messages: &str, director: &[u8]) -> String {
 }
 
 pub(super) const HINT_EMPTY_PASSWORD: &str = "give it a long random one, here and in the Director's Client resource";
-pub(super) const HINT_NOT_IPV4: &str =
-    "take it out; to listen on it, write: FDAddresses = { ipv6 = { addr = ADDRESS; } }";
+/// In place of an address of IPv6 to listen on.
+pub(super) fn listen_on(address: Ipv6Addr, port: u16) -> String {
+    format!(
+        "name an address of IPv4; or write in place of FDAddress and FDPort: \
+         FDAddresses = {{ ipv6 = {{ addr = {address}; port = {port}; }} }}"
+    )
+}
+
+/// In place of one to call from.
+pub(super) const HINT_SOURCE_ADDRESS: &str = "name an address of IPv4, or take it out";
 pub(super) const HINT_UNKNOWN_DIRECTOR: &str =
     "correct the name: whatever it is, a job's messages go to the Director that runs it";
 pub(super) const HINT_SETTINGS: &str = "the manual page is bacula-fd.toml(5)";

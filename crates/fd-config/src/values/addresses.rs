@@ -25,7 +25,7 @@ impl Reader<'_> {
         let text = self.bare(&texts::EXPECTED_A_PORT)?;
         if self.pass == Pass::First {
             let port = one_style(addresses.may_be_single()).and_then(|()| port_number(self.lexer.source(), &text));
-            let port = port.map_err(|reason| self.lexer.fail(&texts::CANNOT_ADD_PORT, [text, reason]))?;
+            let port = port.map_err(|reason| self.not_added(&texts::CANNOT_ADD_PORT, [text, reason], texts::A_PORT))?;
             addresses.set_single(None, Some(port));
         }
         Ok(Some(Value::Elsewhere))
@@ -75,7 +75,8 @@ impl Reader<'_> {
                     Err(reason) => {
                         let host = block.host.unwrap_or_default();
                         let port = block.port.unwrap_or_default();
-                        return Err(self.lexer.fail(&texts::CANNOT_ADD_PAIR, [host, port, reason]));
+                        let values = [host, port, reason];
+                        return Err(self.not_added(&texts::CANNOT_ADD_PAIR, values, texts::AN_ADDRESS));
                     }
                 }
             }
@@ -155,8 +156,19 @@ impl Reader<'_> {
                 not_ipv4.insert(directive, address);
                 Ok(Some(Ipv4Addr::UNSPECIFIED))
             }
-            Err(reason) => Err(self.lexer.fail(&texts::CANNOT_ADD_ADDRESS, [text, reason])),
+            Err(reason) => {
+                let usual = if directive == "FdAddress" { texts::AN_ADDRESS } else { texts::A_SOURCE_ADDRESS };
+                Err(self.not_added(&texts::CANNOT_ADD_ADDRESS, [text, reason], usual))
+            }
         }
+    }
+
+    /// An error of which the last value is the reason, with the advice that fits to that, or else
+    /// the usual one.
+    fn not_added<const N: usize>(&self, text: &'static Text, values: [Vec<u8>; N], usual: &str) -> SyntaxError {
+        let is_mixed = values.last().is_some_and(|reason| reason == texts::MIXED_STYLES.as_bytes());
+        let hint = if is_mixed { texts::ONE_STYLE } else { usual };
+        SyntaxError { hint: Some(hint.to_owned()), ..self.lexer.fail(text, values) }
     }
 }
 

@@ -241,6 +241,8 @@ fn an_explanation_says_what_to_write() {
         ("@gone.conf\n", "write a name that begins with /"),
         ("FileDaemon {\n Name = f\n PidDirectory = /w\n}\n", "WorkingDirectory = /var/lib/bacula"),
         ("FileDaemon {\n FDAddress = 300.1.1.1\n}\n", "write an address of this host"),
+        ("FileDaemon {\n FDSourceAddress = 300.1.1.1\n}\n", "look up, or leave the line out"),
+        ("FileDaemon {\n FDPort = nosvc\n}\n", "a port is a number from 1 to 65534"),
         ("", "write: FileDaemon { Name = NAME-fd;"),
         ("", "write: Director { Name = NAME-dir;"),
         (
@@ -253,6 +255,19 @@ fn an_explanation_says_what_to_write() {
         let explanation = explained(text);
         assert!(explanation.contains("  hint: ") && explanation.contains(advice), "{text}: {explanation}");
         assert!(!explanation.contains("if the line before is a port"), "{text}: {explanation}");
+    }
+}
+
+#[test]
+fn an_explanation_of_addresses_in_two_styles_opens_no_port_to_all() {
+    let several = "FDAddresses = { ip = { addr = 127.0.0.1; port = 9103; } }";
+    for single in ["FDPort = 9103", "FDAddress = 127.0.0.1"] {
+        for lines in [format!("{single}\n {several}"), format!("{several}\n {single}")] {
+            let explanation = explained(&WHOLE.replace(" Name = f\n", &format!(" Name = f\n {lines}\n")));
+            assert!(explanation.contains("FDPort and FDAddress can't stand beside FDAddresses"), "{explanation}");
+            let hints = explanation.lines().filter(|line| line.contains("hint: ")).count();
+            assert!(hints == 1 && !explanation.contains("leave the line out"), "{explanation}");
+        }
     }
 }
 

@@ -69,8 +69,13 @@ fn open_doors(config: &Config) -> impl Iterator<Item = Finding> {
     let empty = config.directors.iter().filter(|director| director.password.is_empty()).map(|director| {
         Finding::fault(texts::CONFIGURATION, empty_password(&director.name), texts::HINT_EMPTY_PASSWORD)
     });
-    let not_ipv4 = config.file_daemon.not_ipv4.iter().map(|(directive, address)| {
-        Finding::warning(texts::CONFIGURATION, not_ipv4(directive, *address), texts::HINT_NOT_IPV4)
+    let own = &config.file_daemon;
+    let not_ipv4 = own.not_ipv4.iter().map(|(directive, address)| {
+        let hint = match *directive {
+            "FdAddress" => texts::listen_on(*address, own.port()),
+            _ => texts::HINT_SOURCE_ADDRESS.to_owned(),
+        };
+        Finding::warning(texts::CONFIGURATION, not_ipv4(directive, *address), hint)
     });
     empty.chain(not_ipv4)
 }

@@ -326,15 +326,16 @@ fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
 fn a_configuration_that_lets_in_more_than_it_seems_is_told() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("bacula-fd.conf");
-    let found = |password: &str, daemon: &str| {
+    let read = |password: &str, daemon: &str| {
         let text = format!(
             "Director {{ Name = d; Password = \"{password}\" }}\n\
              FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w\n{daemon}\n}}\n\
              Messages {{ Name = m; director = d = all }}\n"
         );
         std::fs::write(&file, text).unwrap();
-        configuration::read(file.as_os_str(), &Patience::new()).0
+        configuration::read(file.as_os_str(), &Patience::new())
     };
+    let found = |password: &str, daemon: &str| read(password, daemon).0;
     assert_eq!(states(&found("p", "FDAddress = 127.0.0.1")), [State::Good]);
     let empty = found("", "");
     assert!(states(&empty) == [State::Good, State::Fault] && empty[1].text.contains("\"d\""), "{empty:?}");
@@ -343,6 +344,13 @@ fn a_configuration_that_lets_in_more_than_it_seems_is_told() {
         assert!(states(&listens) == [State::Good, State::Warning], "{listens:?}");
         assert!(listens[1].text.contains("fd00::5"), "{listens:?}");
     }
+    // Who does what the hint says has a daemon that listens there, and with its port.
+    let hint = found("p", "FDPort = 9112\nFDAddress = ::1").pop().unwrap().hint;
+    let line = hint.split_once("FDPort: ").unwrap().1;
+    let config = read("p", line).1.unwrap().config;
+    assert_eq!(config.file_daemon.addresses, ["[::1]:9112".parse().unwrap()], "{hint}");
+    let hint = found("p", "FD Source Address = ::1").pop().unwrap().hint;
+    assert!(hint.contains("IPv4") && !hint.contains("FDAddresses"), "{hint}");
 }
 
 #[test]
