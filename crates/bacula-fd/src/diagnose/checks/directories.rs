@@ -9,7 +9,7 @@ use fd_os::io_error_text;
 use super::case::Case;
 use crate::diagnose::finding::{Finding, State};
 use crate::diagnose::texts::{self, PID_DIRECTORY, PLUGINS, WORKING_DIRECTORY};
-use crate::diagnose::world::World;
+use crate::diagnose::world::{Whose, World};
 use crate::texts::plugin_settings_unused;
 
 const OTHERS_WRITE: u32 = 0o002;
@@ -21,10 +21,9 @@ const PLUGIN: &[u8] = b"-fd.so";
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let own = &case.config().file_daemon;
-    let mut findings = vec![written(WORKING_DIRECTORY, &own.working_directory, case.world)];
+    let mut findings = vec![working_directory(&own.working_directory, case.world)];
     if own.pid_directory != own.working_directory {
-        let pid = written(PID_DIRECTORY, &own.pid_directory, case.world);
-        findings.extend((pid.state != State::Good).then_some(pid));
+        findings.extend(pid_directory(&own.pid_directory, case.world));
     }
     match &own.plugin_directory {
         None => findings.push(Finding::good(PLUGINS, texts::NO_PLUGIN_DIRECTORY)),
@@ -33,35 +32,48 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A directory that the daemon writes to.
-fn written(area: &'static str, path: &Path, world: &dyn World) -> Finding {
+fn working_directory(path: &Path, world: &dyn World) -> Finding {
+    if let Some(finding) = wrong(WORKING_DIRECTORY, path, world) {
+        return finding;
+    }
+    match world.free_space(path) {
+        Ok(free) if free < FREE_SPACE => {
+            Finding::warning(WORKING_DIRECTORY, texts::little_space(path, free >> 20), texts::HINT_SPACE)
+        }
+        Ok(free) => Finding::good(WORKING_DIRECTORY, texts::writable(path, free >> 20)),
+        Err(error) => {
+            let text = texts::unreadable(path, &io_error_text(&error));
+            Finding::warning(WORKING_DIRECTORY, text, texts::hint(&error, texts::HINT_SPACE))
+        }
+    }
+}
+
+/// A file of a few bytes is kept there, and not even that by a daemon that the unit starts. One
+/// that runs needs it no more.
+fn pid_directory(path: &Path, world: &dyn World) -> Option<Finding> {
+    let found = wrong(PID_DIRECTORY, path, world)?;
+    let is_needed = world.process().whose == Whose::This;
+    Some(if is_needed { found } else { Finding { state: State::Warning, ..found } })
+}
+
+/// What is wrong with a directory that the daemon writes to.
+fn wrong(area: &'static str, path: &Path, world: &dyn World) -> Option<Finding> {
     let about = match world.about(path) {
         Ok(about) => about,
         Err(error) => {
             let text = texts::unreadable(path, &io_error_text(&error));
-            return Finding::fault(area, text, texts::hint(&error, &texts::make_directory(path)));
+            return Some(Finding::fault(area, text, texts::hint(&error, &texts::make_directory(path))));
         }
     };
     if !about.is_directory {
-        return Finding::fault(area, texts::no_directory(path), texts::make_directory(path));
+        return Some(Finding::fault(area, texts::no_directory(path), texts::make_directory(path)));
     }
     if let Err(error) = world.may_write(path) {
         let text = texts::not_writable(path, &io_error_text(&error));
-        return Finding::fault(area, text, texts::hint(&error, texts::HINT_NOT_WRITABLE));
+        return Some(Finding::fault(area, text, texts::hint(&error, texts::HINT_NOT_WRITABLE)));
     }
-    if about.mode & OTHERS_WRITE != 0 {
-        return Finding::warning(area, texts::others_write(path, about.mode), texts::chmod_750(path));
-    }
-    match world.free_space(path) {
-        Ok(free) if free < FREE_SPACE => {
-            Finding::warning(area, texts::little_space(path, free >> 20), texts::HINT_SPACE)
-        }
-        Ok(free) => Finding::good(area, texts::writable(path, free >> 20)),
-        Err(error) => {
-            let text = texts::unreadable(path, &io_error_text(&error));
-            Finding::warning(area, text, texts::hint(&error, texts::HINT_SPACE))
-        }
-    }
+    (about.mode & OTHERS_WRITE != 0)
+        .then(|| Finding::warning(area, texts::others_write(path, about.mode), texts::chmod_750(path)))
 }
 
 /// What other users can put there runs as the daemon; and so does a plugin whose settings have

@@ -30,6 +30,8 @@ const ROOT: Rights = Rights { uid: 0, capabilities: EVERY_CAPABILITY, in_user_na
 struct Fake {
     now: i64,
     about: About,
+    /// This path is not there.
+    absent: &'static str,
     free: u64,
     process: Process,
     is_told_of_any_page: bool,
@@ -46,6 +48,7 @@ impl Fake {
         Self {
             now: 100 * DAY,
             about: About { is_directory: true, mode: 0o750, uid: 0 },
+            absent: "",
             free: 1 << 30,
             process: Process { whose: Whose::Daemon(7), rights: ROOT },
             is_told_of_any_page: false,
@@ -64,8 +67,8 @@ impl World for Fake {
         self.now
     }
 
-    fn about(&self, _: &Path) -> io::Result<About> {
-        Ok(self.about)
+    fn about(&self, path: &Path) -> io::Result<About> {
+        if path == Path::new(self.absent) { Err(io::ErrorKind::NotFound.into()) } else { Ok(self.about) }
     }
 
     fn read(&self, _: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
@@ -137,7 +140,7 @@ fn found_with(check: fn(&Case<'_>) -> Vec<Finding>, director: &str, settings: &s
     let file = folder.path().join("bacula-fd.conf");
     let text = format!(
         "Director {{ Name = d; Password = secret\n{director}\n}}\n\
-         FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w; Plugin Directory = /p }}\n\
+         FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /r; Plugin Directory = /p }}\n\
          Messages {{ Name = m; director = d = all }}\n"
     );
     std::fs::write(&file, text).unwrap();
@@ -278,12 +281,12 @@ fn directories_need_space_and_no_other_writers() {
     assert_eq!(states(&full), [State::Warning, State::Good]);
     let open = About { mode: 0o777, ..Fake::well().about };
     let open = found(directories::check, "", &Fake { about: open, ..Fake::well() });
-    assert_eq!(states(&open), [State::Warning, State::Fault]);
+    assert_eq!(states(&open), [State::Warning, State::Warning, State::Fault]);
     // Root's code, if a group or another user puts it there; not if the daemon is that user.
     let of = |mode, uid, of_daemon| {
         let about = About { mode, uid, ..Fake::well().about };
         let process = Process { rights: Rights { uid: of_daemon, ..ROOT }, ..Fake::well().process };
-        found(directories::check, "", &Fake { about, process, ..Fake::well() })[1].state
+        found(directories::check, "", &Fake { about, process, ..Fake::well() }).pop().unwrap().state
     };
     for (mode, uid, of_daemon, state) in [
         (0o775, 0, 0, State::Fault),
@@ -296,6 +299,20 @@ fn directories_need_space_and_no_other_writers() {
     }
     let file = About { is_directory: false, ..Fake::well().about };
     assert_eq!(found(directories::check, "", &Fake { about: file, ..Fake::well() })[0].state, State::Fault);
+}
+
+#[test]
+fn a_pid_directory_that_no_daemon_needs_is_no_fault() {
+    for (whose, state) in
+        [(Whose::Daemon(7), State::Warning), (Whose::Unit, State::Warning), (Whose::This, State::Fault)]
+    {
+        let process = Process { whose, rights: ROOT };
+        let findings = found(directories::check, "", &Fake { absent: "/r", process, ..Fake::well() });
+        assert_eq!(states(&findings), [State::Good, state, State::Good], "{findings:?}");
+        assert!(findings[1].text.starts_with("/r: "), "{findings:?}");
+        let gone = found(directories::check, "", &Fake { absent: "/w", process, ..Fake::well() });
+        assert_eq!(states(&gone), [State::Fault, State::Good], "{gone:?}");
+    }
 }
 
 #[test]
