@@ -90,13 +90,23 @@ fn findings(wish: &Wish) -> (String, Vec<Finding>) {
     (name, findings)
 }
 
-/// As a start does.
+/// As a start does. Without the options for that, root becomes what the daemon is.
 fn become_the_user(wish: &Wish, host: &ThisHost) -> Result<(), Finding> {
     let cli = &wish.cli;
-    let changes = cli.user.is_some() || cli.group.is_some();
-    if changes && host.patience.is_lost() {
+    let is_asked = cli.user.is_some() || cli.group.is_some();
+    let (user, group, reads_all) = match host.other_user() {
+        _ if is_asked => (cli.user.clone(), cli.group.clone(), cli.keep_read_all),
+        Some((user, group, reads_all)) => (Some(user), Some(group), reads_all),
+        None => return Ok(()),
+    };
+    if host.patience.is_lost() {
         return Err(Finding::fault(texts::PROCESS, texts::NOT_AS_THE_USER, texts::HINT_NOT_AS_THE_USER));
     }
-    drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
-        .map_err(|error| Finding::fault(texts::PROCESS, error.reason(), texts::HINT_USER))
+    drop_privileges(user.as_deref(), group.as_deref(), reads_all).map_err(|error| {
+        if is_asked {
+            Finding::fault(texts::PROCESS, error.reason(), texts::HINT_USER)
+        } else {
+            Finding::warning(texts::PROCESS, error.reason(), texts::HINT_OTHER_USER)
+        }
+    })
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use crate::metrics::root;
 use bed::{
-    Authority, Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, ReservedPort, Result, SlowStorage, fd_argv, run,
+    Authority, Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, PATIENCE, Process, ReservedPort, Result, SlowStorage,
+    argv, fd_argv, run,
 };
 
 /// A bed whose File Daemon runs, and a copy of its configuration for a daemon that does not.
@@ -21,7 +22,7 @@ struct Stage {
     /// With another port and other directories.
     good: String,
     /// The port in that copy.
-    _port: ReservedPort,
+    port: ReservedPort,
 }
 
 /// What a diagnosis has said.
@@ -71,7 +72,7 @@ impl Stage {
         let free = reserved.number().to_string();
         let good = fs::read_to_string(&config).unwrap();
         let good = good.replace(&port.to_string(), &free).replace(work.to_str().unwrap(), idle.to_str().unwrap());
-        Ok(Self { bed, folder, good, _port: reserved })
+        Ok(Self { bed, folder, good, port: reserved })
     }
 
     /// Diagnoses a configuration of this text, as text and as JSON.
@@ -118,6 +119,7 @@ fn a_diagnosis_finds_each_fault_and_none_in_a_good_configuration() -> Result<()>
     faults_of_files(&stage)?;
     faults_of_certificates(&stage)?;
     faults_of_directories(&stage)?;
+    a_daemon_of_another_user_is_asked_about_as_that_user(&stage)?;
     storage_that_does_not_answer(&stage)?;
     faults_of_the_process_and_the_network(&stage)
 }
@@ -239,6 +241,38 @@ fn faults_of_directories(stage: &Stage) -> Result<()> {
     stage.says(&directory(&plugins), 0o640, &[])?.must_have("plugin directory", "fault", "x-fd.so has the mode 666");
     let gone = stage.folder.join("no-plugins");
     stage.says(&directory(&gone), 0o640, &[])?.must_have("plugin directory", "fault", "No such file");
+    Ok(())
+}
+
+/// Also of a file system that only the daemon sees read-only, as its unit may have it.
+fn a_daemon_of_another_user_is_asked_about_as_that_user(stage: &Stage) -> Result<()> {
+    let (idle, path) = (stage.folder.join("work/idle"), stage.folder.join("etc/diagnosed.conf"));
+    let owner = |uid| chown(&idle, Some(uid), Some(uid)).unwrap();
+    for (mounts, is_read_only) in
+        [(":", false), ("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"", true)]
+    {
+        owner(65534);
+        stage.says(&stage.good, 0o640, &[])?.must_have("daemon", "warning", "no daemon runs");
+        let script = format!("{mounts} && exec \"$@\"");
+        let mut words = argv(["unshare", "--mount", "sh", "-c", &script]);
+        let options = ["-fP", "-u", "nobody", "-k", "-c"].map(OsStr::new);
+        words.push(idle.clone().into());
+        words.extend(fd_argv(stage.bed.root(), Fd::Ours, options.into_iter().chain([path.as_os_str()]))?);
+        let mut daemon = Process::start("bacula-fd", &words, &stage.folder.join("log/other-user.out"))?;
+        daemon.must_listen(stage.port.number())?;
+        let said = stage.says_of(&path, &[])?;
+        said.must_have("capabilities", "ok", &format!("the daemon (process {}, user 65534)", daemon.pid()));
+        if is_read_only {
+            said.must_have("working directory", "fault", "can't be written to: Read-only file system");
+        } else {
+            said.must_have("working directory", "ok", "can be written to");
+            owner(0);
+            let said = stage.says_of(&path, &[])?;
+            said.must_have("working directory", "fault", "can't be written to: Permission denied");
+        }
+        daemon.stop(PATIENCE)?;
+    }
+    owner(0);
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! The answers of the host that this runs on.
 
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -8,7 +8,7 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,14 +18,14 @@ use fd_config::{FileDaemon, KeyProblem, Surroundings as _, Tls};
 use fd_os::{clock_state, io_error_text, page_cache, resolver_text};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::statvfs::statvfs;
-use nix::unistd::{AccessFlags, faccessat};
+use nix::unistd::{AccessFlags, Gid, Group, Uid, User, faccessat, geteuid};
 use zeroize::Zeroizing;
 
 use crate::clock;
 use crate::daemon::host::Host;
 use crate::daemon::pid_file::PidFile;
 use crate::diagnose::patience::Patience;
-use crate::diagnose::rights::{self, of_process};
+use crate::diagnose::rights::{self, DAC_OVERRIDE, DAC_READ_SEARCH, of_process};
 use crate::diagnose::texts;
 use crate::diagnose::world::{About, Answer, Process, Whose, World};
 
@@ -43,15 +43,17 @@ const MAX_NAMES: usize = 10_000;
 pub(super) struct ThisHost {
     /// For what lies on storage.
     pub(super) patience: Patience,
-    /// The running daemon.
-    daemon: Cell<Option<i32>>,
+    /// The running daemon, or the unit that starts it.
+    found: Cell<Option<Process>>,
+    /// The root directory of the running daemon, to which a unit may give mounts of its own.
+    root: OnceCell<Arc<File>>,
     /// Whether the unit's rights count if none runs.
     asks_unit: bool,
 }
 
 impl ThisHost {
     pub(super) const fn new(asks_unit: bool) -> Self {
-        Self { patience: Patience::new(), daemon: Cell::new(None), asks_unit }
+        Self { patience: Patience::new(), found: Cell::new(None), root: OnceCell::new(), asks_unit }
     }
 
     /// Looks for the daemon with this configuration. Only its own user, or root, sees which process
@@ -59,7 +61,31 @@ impl ThisHost {
     pub(super) fn look_for_the_daemon(&self, own: &FileDaemon) {
         let port = own.port();
         let holder = self.of(&own.pid_directory, move |directory| Ok(PidFile::holder(directory, port))).ok().flatten();
-        self.daemon.set(holder.or_else(|| rights::listener(port)));
+        let pid = holder.or_else(|| rights::listener(port));
+        let running = pid.and_then(|pid| Some((Whose::Daemon(pid), of_process(&format!("/proc/{pid}"))?)));
+        // systemd may not answer; that says nothing about storage.
+        let of_the_unit = || Patience::new().try_ask(rights::of_unit).ok().filter(|_| self.asks_unit);
+        let found = running.or_else(|| Some((Whose::Unit, of_the_unit()?)));
+        self.found.set(found.map(|(whose, rights)| Process { whose, rights }));
+        // Another user may not look there.
+        if let Some(root) = pid.and_then(|pid| File::open(format!("/proc/{pid}/root")).ok()) {
+            let _once = self.root.set(Arc::new(root));
+        }
+    }
+
+    /// The user and group of the daemon, and whether it may read every file, if this process is
+    /// root and that is another user, who may not write everywhere either.
+    pub(super) fn other_user(&self) -> Option<(String, String, bool)> {
+        let rights = self.process().rights;
+        if rights.uid == 0 || rights.has(DAC_OVERRIDE) || !geteuid().is_root() {
+            return None;
+        }
+        // Without a name, becoming it says what is wrong.
+        let user = User::from_uid(Uid::from_raw(rights.uid)).ok().flatten();
+        let gid = rights.gid.or_else(|| Some(user.as_ref()?.gid.as_raw()))?;
+        let group = Group::from_gid(Gid::from_raw(gid)).ok().flatten().map(|group| group.name);
+        let user = user.map_or_else(|| rights.uid.to_string(), |user| user.name);
+        Some((user, group.unwrap_or_else(|| gid.to_string()), rights.has(DAC_READ_SEARCH)))
     }
 
     /// Asks about a path.
@@ -112,9 +138,14 @@ impl World for ThisHost {
     }
 
     fn may_write(&self, directory: &Path) -> io::Result<()> {
-        self.of(directory, |directory| {
+        let root = self.root.get().cloned();
+        self.of(directory, move |directory| {
             let wanted = AccessFlags::W_OK | AccessFlags::X_OK;
-            faccessat(AT_FDCWD, directory, wanted, AtFlags::AT_EACCESS).map_err(io::Error::from)
+            let answer = match (root, directory.strip_prefix("/")) {
+                (Some(root), Ok(below)) => faccessat(&*root, &Path::new(".").join(below), wanted, AtFlags::AT_EACCESS),
+                _ => faccessat(AT_FDCWD, directory, wanted, AtFlags::AT_EACCESS),
+            };
+            answer.map_err(io::Error::from)
         })
     }
 
@@ -146,14 +177,8 @@ impl World for ThisHost {
     }
 
     fn process(&self) -> Process {
-        let running =
-            self.daemon.get().and_then(|pid| Some((Whose::Daemon(pid), of_process(&format!("/proc/{pid}"))?)));
-        // systemd may not answer; that says nothing about storage.
-        let of_the_unit = || Patience::new().try_ask(rights::of_unit).ok().filter(|_| self.asks_unit);
-        let (whose, rights) = running
-            .or_else(|| Some((Whose::Unit, of_the_unit()?)))
-            .unwrap_or_else(|| (Whose::This, of_process("/proc/self").unwrap_or_default()));
-        Process { whose, rights }
+        let of_this = || Process { whose: Whose::This, rights: of_process("/proc/self").unwrap_or_default() };
+        self.found.get().unwrap_or_else(of_this)
     }
 
     fn is_told_of_any_page(&self, file: &Path) -> bool {

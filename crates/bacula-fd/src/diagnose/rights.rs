@@ -33,21 +33,31 @@ const MANAGER: &str = "/run/systemd/system";
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Rights {
     pub(super) uid: u32,
+    /// Its group; `None`: the user's own.
+    pub(super) gid: Option<u32>,
     /// Effective capabilities, a bit each.
     pub(super) capabilities: u64,
     /// Whether its root is not that of the host.
     pub(super) in_user_namespace: bool,
 }
 
+impl Rights {
+    /// Whether this capability is among them.
+    pub(super) const fn has(&self, capability: u32) -> bool {
+        self.capabilities >> capability & 1 == 1
+    }
+}
+
 /// Those of the process of this directory in `/proc`.
 pub(super) fn of_process(directory: &str) -> Option<Rights> {
     let status = fs::read_to_string(format!("{directory}/status")).ok()?;
     let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-    let uid = field("Uid:")?.split_whitespace().nth(1)?.parse().ok()?;
+    let effective = |key: &str| field(key)?.split_whitespace().nth(1)?.parse().ok();
+    let (uid, gid) = (effective("Uid:")?, effective("Gid:"));
     let capabilities = u64::from_str_radix(field("CapEff:")?, 16).ok()?;
     let map = fs::read_to_string(format!("{directory}/uid_map")).unwrap_or_default();
     let is_whole = map.split_whitespace().eq(["0", "0", "4294967295"]);
-    Some(Rights { uid, capabilities, in_user_namespace: !map.is_empty() && !is_whole })
+    Some(Rights { uid, gid, capabilities, in_user_namespace: !map.is_empty() && !is_whole })
 }
 
 /// The daemon that listens on this port, if this process may see it: a daemon of a unit has no pid
@@ -116,7 +126,7 @@ fn shown(answer: &str, uid: impl Fn(&str) -> Option<u32>) -> Option<Rights> {
     let names: Vec<_> = set.split_whitespace().map(str::to_uppercase).collect();
     let is_set = |name: &str| names.iter().any(|set| set.strip_prefix("CAP_") == Some(name));
     let capabilities = CAPABILITIES.iter().filter(|(name, _)| is_set(name)).fold(0, |all, (_, one)| all | 1 << one);
-    Some(Rights { uid, capabilities, in_user_namespace: false })
+    Some(Rights { uid, gid: None, capabilities, in_user_namespace: false })
 }
 
 #[cfg(test)]
@@ -131,7 +141,7 @@ mod tests {
         let root = "LoadState=loaded\nUser=root\nCapabilityBoundingSet=cap_chown cap_dac_override cap_kill\n\
                     AmbientCapabilities=\n";
         let named = |name: &str| if name == "root" { Some(0) } else { uid(name) };
-        let rights = |capabilities, uid| Some(Rights { uid, capabilities, in_user_namespace: false });
+        let rights = |capabilities, uid| Some(Rights { uid, capabilities, ..Rights::default() });
         assert_eq!(shown(root, named), rights(0b11, 0));
         assert_eq!(shown(&root.replace("User=root", "User="), named), rights(0b11, 0));
         let only_backups = "LoadState=loaded\nUser=bacula\nCapabilityBoundingSet=cap_dac_read_search\n\

@@ -238,7 +238,8 @@ pub(super) fn chmod_755(path: &Path) -> String {
     format!("chmod go-w {}; who could write to it could run programs as the daemon", path.display())
 }
 
-pub(super) const HINT_NOT_WRITABLE: &str = "give it to the user of the daemon; is the file system read-only?";
+pub(super) const HINT_NOT_WRITABLE: &str = "give it to the user of the daemon; is the file system read-only, or only for \
+                                            the daemon (ReadWritePaths= of its unit)?";
 pub(super) const HINT_SPACE: &str = "make room: the list of the last jobs, traces and mails are kept there";
 pub(super) const NO_PLUGIN_DIRECTORY: &str = "none is set: FileSets with plugins fail";
 
@@ -280,6 +281,7 @@ pub(super) const HINT_NO_DAEMON: &str =
     "systemctl start bacula-fd; the reason of a failed start: journalctl -u bacula-fd";
 pub(super) const HINT_USER: &str = "correct -u or -g; only root can become another user";
 
+pub(super) const HINT_OTHER_USER: &str = "what follows is looked at as root, which may do more than the daemon's user";
 pub(super) const NOT_AS_THE_USER: &str =
     "what follows is not looked at as the daemon's user: no process can change its user while its storage hangs";
 pub(super) const HINT_NOT_AS_THE_USER: &str = "mend what does not answer, and run this again";

@@ -73,7 +73,7 @@ pub(super) trait World {
     /// The names of a directory's regular files. Links are none.
     fn files(&self, directory: &Path) -> io::Result<Vec<Vec<u8>>>;
 
-    /// Whether this process could make files in a directory.
+    /// Whether this process could make files in a directory, as the running daemon sees it.
     fn may_write(&self, directory: &Path) -> io::Result<()>;
 
     /// Free bytes of a directory's file system.

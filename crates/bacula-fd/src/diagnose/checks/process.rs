@@ -64,7 +64,7 @@ fn answers(address: SocketAddr, process: &Process, answer: &Answer) -> Finding {
 }
 
 fn capabilities(process: &Process, runs: bool) -> Finding {
-    let has = |number: u32| process.rights.capabilities >> number & 1 == 1;
+    let has = |number: u32| process.rights.has(number);
     // What a restore of any file needs.
     let needed: Vec<_> = rights::CAPABILITIES.into_iter().filter(|(_, number)| *number != DAC_READ_SEARCH).collect();
     let missing: Vec<_> = needed.iter().filter(|(_, number)| !has(*number)).map(|(name, _)| *name).collect();

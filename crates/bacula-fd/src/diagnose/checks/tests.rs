@@ -24,7 +24,7 @@ use crate::diagnose::world::{About, Answer, Process, Whose};
 
 const DAY: i64 = 86_400;
 const EVERY_CAPABILITY: u64 = 0x1ff_ffff_ffff;
-const ROOT: Rights = Rights { uid: 0, capabilities: EVERY_CAPABILITY, in_user_namespace: false };
+const ROOT: Rights = Rights { uid: 0, gid: None, capabilities: EVERY_CAPABILITY, in_user_namespace: false };
 
 /// A host on which all is well, but for what a test changes.
 struct Fake {
@@ -220,7 +220,7 @@ fn capabilities_say_what_can_be_saved_and_restored() {
 fn capabilities_are_those_of_the_daemon_or_of_its_unit() {
     let nothing = || Answer::Nothing("Connection refused".to_owned());
     let with = |whose, ping, capabilities| {
-        let process = Process { whose, rights: Rights { uid: 113, capabilities, in_user_namespace: false } };
+        let process = Process { whose, rights: Rights { uid: 113, capabilities, ..ROOT } };
         found(process::check, "", &Fake { process, ping, ..Fake::well() }).pop().unwrap().text
     };
     let unit = with(Whose::Unit, nothing(), 1 << 2);
