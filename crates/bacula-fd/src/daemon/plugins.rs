@@ -20,7 +20,7 @@ use crate::shared::facts::DaemonFacts;
 use crate::texts;
 
 /// The file of the plugin that the daemon has itself.
-const BPIPE: &[u8] = b"bpipe-fd.so";
+pub(crate) const BPIPE: &[u8] = b"bpipe-fd.so";
 
 /// The plugins of a directory, in its order.
 #[derive(Default, Debug)]
@@ -171,7 +171,7 @@ fn host(facts: &DaemonFacts) -> HostSettings {
 ///
 /// # Errors
 /// Its user or group is unknown.
-fn confinement(settings: PluginHostSettings) -> Result<Confinement, String> {
+pub(crate) fn confinement(settings: PluginHostSettings) -> Result<Confinement, String> {
     let PluginHostSettings { user, group, memory, network, start_timeout, call_timeout } = settings;
     let gid = match &group {
         Some(name) => Some(Group::from_name(name).ok().flatten().ok_or_else(|| texts::unknown_group(name))?.gid),

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use fd_bsock::Encoder;
 use fd_bsock::hello::PING_OK;
-use fd_config::{FileDaemon, KeyProblem, Surroundings as _, Tls};
+use fd_config::{FileDaemon, KeyProblem, PluginHostSettings, Surroundings as _, Tls};
 use fd_os::{clock_state, io_error_text, page_cache, resolver_text};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::statvfs::statvfs;
@@ -24,6 +24,7 @@ use zeroize::Zeroizing;
 use crate::clock;
 use crate::daemon::host::Host;
 use crate::daemon::pid_file::PidFile;
+use crate::daemon::plugins::confinement;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::rights::{self, DAC_OVERRIDE, DAC_READ_SEARCH, of_process};
 use crate::diagnose::texts;
@@ -169,6 +170,12 @@ impl World for ThisHost {
     fn private_key(&self, file: &Path) -> Result<(), KeyProblem> {
         let file = file.to_owned();
         self.of_keys(move || Host.private_key(&file))
+    }
+
+    fn plugin_user(&self, settings: &PluginHostSettings) -> Result<(), String> {
+        let settings = settings.clone();
+        let answer = self.patience.ask(move || confinement(settings).map(drop));
+        answer.unwrap_or_else(|error| Err(error.to_string()))
     }
 
     fn mentions_private_key(&self, file: &Path) -> bool {

@@ -6,6 +6,8 @@ use std::net::{Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use fd_config::Bpipe;
+
 use crate::diagnose::rights::UNIT;
 use crate::diagnose::world::{Process, Whose};
 
@@ -243,14 +245,27 @@ pub(super) const HINT_NOT_WRITABLE: &str = "give it to the user of the daemon; i
 pub(super) const HINT_SPACE: &str = "make room: the list of the last jobs, traces and mails are kept there";
 pub(super) const NO_PLUGIN_DIRECTORY: &str = "none is set: FileSets with plugins fail";
 
-pub(super) fn plugins(directory: &Path, names: &str) -> String {
-    match names {
-        "" => format!("{}: no files of plugins; bpipe is built in", directory.display()),
-        _ => format!("{}: {names}", directory.display()),
-    }
+pub(super) fn plugins(directory: &Path, names: &str, bpipe: Bpipe) -> String {
+    let files = if names.is_empty() { "no files of plugins" } else { names };
+    let bpipe = match bpipe {
+        Bpipe::Builtin if names.is_empty() => "; bpipe is built in",
+        Bpipe::Off => "; bpipe is off",
+        Bpipe::Builtin | Bpipe::Library => "",
+    };
+    format!("{}: {files}{bpipe}", directory.display())
 }
 
+pub(super) const NO_BPIPE: &str = "plugins.bpipe is \"library\", and there is no bpipe-fd.so: FileSets with bpipe fail";
+pub(super) const HINT_NO_BPIPE: &str = "take the setting out, and bpipe is built in";
 pub(super) const HINT_PLUGIN_SETTINGS: &str = "the name is that of the plugin's file before -fd.so";
+pub(super) const HINT_PLUGIN_USER: &str = "correct user and group in bacula-fd.toml";
+
+pub(super) fn only_root_loads(file: &str, setting: &str) -> String {
+    format!("{file} is loaded only by a daemon that is started as root: its setting \"{setting}\" needs that")
+}
+
+pub(super) const HINT_ONLY_ROOT: &str =
+    "take the setting out; or start the daemon as root, and with -u if it is not to stay that";
 
 // The process.
 

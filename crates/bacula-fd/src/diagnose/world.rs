@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use fd_config::{KeyProblem, Tls};
+use fd_config::{KeyProblem, PluginHostSettings, Tls};
 use zeroize::Zeroizing;
 
 use crate::diagnose::rights::Rights;
@@ -87,6 +87,9 @@ pub(super) trait World {
 
     /// Whether the file holds a private key that PKI can use.
     fn private_key(&self, file: &Path) -> Result<(), KeyProblem>;
+
+    /// Whether the user and group of a plugin's settings are known, or the reason.
+    fn plugin_user(&self, settings: &PluginHostSettings) -> Result<(), String>;
 
     /// Whether the file looks as if it held a private key.
     fn mentions_private_key(&self, file: &Path) -> bool;

@@ -3,14 +3,15 @@
 use std::iter;
 use std::path::Path;
 
-use fd_config::PluginSettings;
+use fd_config::{Bpipe, PluginSettings};
 use fd_os::io_error_text;
 
 use super::case::Case;
+use crate::daemon::plugins::BPIPE;
 use crate::diagnose::finding::{Finding, State};
 use crate::diagnose::texts::{self, PID_DIRECTORY, PLUGINS, WORKING_DIRECTORY};
 use crate::diagnose::world::{Whose, World};
-use crate::texts::plugin_settings_unused;
+use crate::texts::{plugin_host_unusable, plugin_settings_unused};
 
 const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
@@ -77,7 +78,7 @@ fn wrong(area: &'static str, path: &Path, world: &dyn World) -> Option<Finding> 
 }
 
 /// What other users can put there runs as the daemon; and so does a plugin whose settings have
-/// another name.
+/// another name. One whose settings can't be kept does not run at all.
 fn plugins(directory: &Path, settings: &PluginSettings, world: &dyn World) -> Vec<Finding> {
     let files = match world.files(directory) {
         Ok(files) => files,
@@ -99,11 +100,39 @@ fn plugins(directory: &Path, settings: &PluginSettings, world: &dyn World) -> Ve
             return vec![Finding::fault(PLUGINS, texts::other_owner(&path, about.uid), texts::chown_root(&path))];
         }
     }
-    let shown: Vec<_> = plugins.iter().map(|name| String::from_utf8_lossy(name)).collect();
-    let names: Vec<_> = plugins.iter().filter_map(|file| file.strip_suffix(PLUGIN)).collect();
-    let unused = settings.unused(&names).map(|name| {
+    let files: Vec<_> = plugins.iter().map(Vec::as_slice).collect();
+    let loaded = |file: &&&[u8]| settings.bpipe != Bpipe::Off || **file != BPIPE;
+    let shown: Vec<_> = files.iter().filter(loaded).map(|file| String::from_utf8_lossy(file)).collect();
+    let mut findings = vec![Finding::good(PLUGINS, texts::plugins(directory, &shown.join(", "), settings.bpipe))];
+    if settings.bpipe == Bpipe::Library && !files.contains(&BPIPE) {
+        findings.push(Finding::warning(PLUGINS, texts::NO_BPIPE, texts::HINT_NO_BPIPE));
+    }
+    let names: Vec<_> = files.iter().filter_map(|file| file.strip_suffix(PLUGIN)).collect();
+    findings.extend(settings.unused(&names).map(|name| {
         let text = plugin_settings_unused(name, &names);
         Finding::warning(PLUGINS, text.trim_end(), texts::HINT_PLUGIN_SETTINGS)
-    });
-    iter::once(Finding::good(PLUGINS, texts::plugins(directory, &shown.join(", ")))).chain(unused).collect()
+    }));
+    let in_hosts = files.iter().filter(|file| settings.bpipe == Bpipe::Library || **file != BPIPE);
+    findings.extend(in_hosts.filter_map(|file| confined(file, settings, world)));
+    findings
+}
+
+/// Why a plugin is not loaded with its settings.
+fn confined(file: &[u8], settings: &PluginSettings, world: &dyn World) -> Option<Finding> {
+    let own = settings.of(file.strip_suffix(PLUGIN)?);
+    if let Err(why) = world.plugin_user(&own) {
+        let text = plugin_host_unusable(file, &why);
+        return Some(Finding::fault(PLUGINS, String::from_utf8_lossy(&text).trim_end(), texts::HINT_PLUGIN_USER));
+    }
+    let needs_root = [("user", own.user.is_some()), ("group", own.group.is_some()), ("network", !own.network)];
+    let (setting, _) = needs_root.into_iter().find(|(_, is_set)| *is_set)?;
+    let process = world.process();
+    let text = texts::only_root_loads(&String::from_utf8_lossy(file), setting);
+    match process.whose {
+        _ if process.rights.uid == 0 => None,
+        Whose::Unit => Some(Finding::fault(PLUGINS, text, texts::HINT_ONLY_ROOT)),
+        // It may have been root until it had loaded its plugins.
+        Whose::Daemon(_) => Some(Finding::warning(PLUGINS, text, texts::HINT_ONLY_ROOT)),
+        Whose::This => None,
+    }
 }

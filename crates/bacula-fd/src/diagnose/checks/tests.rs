@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use fd_config::{KeyProblem, Tls};
+use fd_config::{KeyProblem, PluginHostSettings, Tls};
 use openssl::asn1::Asn1Time;
 use openssl::hash::MessageDigest;
 use openssl::pkey::PKey;
@@ -17,6 +17,7 @@ use zeroize::Zeroizing;
 use super::case::{Case, Read};
 use super::*;
 use crate::daemon::host::Host;
+use crate::daemon::plugins::confinement;
 use crate::diagnose::finding::State;
 use crate::diagnose::patience::Patience;
 use crate::diagnose::rights::Rights;
@@ -32,6 +33,8 @@ struct Fake {
     about: About,
     /// This path is not there.
     absent: &'static str,
+    /// Those of each directory.
+    files: Vec<&'static str>,
     free: u64,
     process: Process,
     is_told_of_any_page: bool,
@@ -49,6 +52,7 @@ impl Fake {
             now: 100 * DAY,
             about: About { is_directory: true, mode: 0o750, uid: 0 },
             absent: "",
+            files: vec!["x-fd.so", "other"],
             free: 1 << 30,
             process: Process { whose: Whose::Daemon(7), rights: ROOT },
             is_told_of_any_page: false,
@@ -76,7 +80,7 @@ impl World for Fake {
     }
 
     fn files(&self, _: &Path) -> io::Result<Vec<Vec<u8>>> {
-        Ok(vec![b"x-fd.so".to_vec(), b"other".to_vec()])
+        Ok(self.files.iter().map(|name| name.as_bytes().to_vec()).collect())
     }
 
     fn may_write(&self, _: &Path) -> io::Result<()> {
@@ -97,6 +101,10 @@ impl World for Fake {
 
     fn private_key(&self, _: &Path) -> Result<(), KeyProblem> {
         Ok(())
+    }
+
+    fn plugin_user(&self, settings: &PluginHostSettings) -> Result<(), String> {
+        confinement(settings.clone()).map(drop)
     }
 
     fn mentions_private_key(&self, _: &Path) -> bool {
@@ -383,6 +391,47 @@ fn settings_of_no_plugin_are_told() {
         assert!(states(&findings) == [State::Good, State::Warning], "{findings:?}");
         assert!(findings[1].text.contains(name.trim_matches('"')), "{findings:?}");
     }
+}
+
+#[test]
+fn bpipe_is_where_the_setting_says() {
+    let with = |bpipe: &str, files: Vec<&'static str>| {
+        let settings = format!("plugins.bpipe = \"{bpipe}\"\n");
+        found_with(directories::check, "", &settings, &Fake { files, ..Fake::well() }).split_off(1)
+    };
+    for (bpipe, files, text, more) in [
+        ("builtin", vec![], "/p: no files of plugins; bpipe is built in", vec![]),
+        ("builtin", vec!["bpipe-fd.so"], "/p: bpipe-fd.so", vec![]),
+        ("off", vec![], "/p: no files of plugins; bpipe is off", vec![]),
+        ("off", vec!["bpipe-fd.so", "x-fd.so"], "/p: x-fd.so; bpipe is off", vec![]),
+        ("library", vec!["bpipe-fd.so"], "/p: bpipe-fd.so", vec![]),
+        ("library", vec!["x-fd.so"], "/p: x-fd.so", vec![State::Warning]),
+    ] {
+        let findings = with(bpipe, files);
+        assert_eq!(states(&findings), [vec![State::Good], more].concat(), "{findings:?}");
+        assert_eq!(findings[0].text, text);
+    }
+}
+
+#[test]
+fn a_plugin_that_is_not_loaded_with_its_settings_is_told() {
+    let with = |setting: &str, whose, uid| {
+        let settings = format!("[plugins.settings.x]\n{setting}\n");
+        let process = Process { whose, rights: Rights { uid, ..ROOT } };
+        found_with(directories::check, "", &settings, &Fake { process, ..Fake::well() }).split_off(2)
+    };
+    for (setting, name) in [("user = \"no-such\"", "user \"no-such\""), ("group = \"no-such\"", "group \"no-such\"")] {
+        let findings = with(setting, Whose::Daemon(7), 0);
+        assert!(states(&findings) == [State::Fault] && findings[0].text.contains(name), "{findings:?}");
+    }
+    for setting in ["user = \"root\"", "group = \"root\"", "network = false"] {
+        assert_eq!(states(&with(setting, Whose::Unit, 0)), []);
+        assert_eq!(states(&with(setting, Whose::Unit, 113)), [State::Fault]);
+        assert_eq!(states(&with(setting, Whose::Daemon(7), 113)), [State::Warning]);
+        // It may be meant to be started by root.
+        assert_eq!(states(&with(setting, Whose::This, 113)), []);
+    }
+    assert_eq!(states(&with("memory = \"64 MiB\"", Whose::Unit, 113)), []);
 }
 
 #[test]
