@@ -185,6 +185,10 @@ fn faults_of_files(stage: &Stage) -> Result<()> {
     assert!(said.text.contains("name the daemon's own file with -c"), "{}", said.text);
     stage.says(good, 0o644, &[])?.must_have("permissions", "warning", "every user can read the secret");
     stage.says(good, 0o660, &[])?.must_have("permissions", "fault", "other users can change");
+    let folder = stage.folder.join("etc");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+    stage.says(good, 0o640, &[])?.must_have("permissions", "fault", "etc has the mode 777: other users can change");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     let settings = stage.folder.join("etc/bacula-fd.toml");
     fs::write(&settings, "[job]\nworkerz = 1\n").unwrap();
     stage.says(good, 0o640, &[])?.must_have("settings", "fault", "workerz");

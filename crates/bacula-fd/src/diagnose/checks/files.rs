@@ -13,6 +13,7 @@ use crate::diagnose::world::World;
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o002;
 const GROUP_WRITES: u32 = 0o020;
+const STICKY: u32 = 0o1000;
 
 pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let config = case.config();
@@ -33,6 +34,10 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     let mut findings: Vec<_> = secret.iter().filter_map(|file| of_file(file, true, user, case.world)).collect();
     findings.extend(public.iter().filter_map(|file| of_file(file, false, user, case.world)));
     findings.extend(settings.as_deref().and_then(|file| of_file(file, false, user, case.world)));
+    let mut folders: Vec<&Path> = secret.iter().chain(&public).filter_map(|file| folder(file)).collect();
+    folders.sort();
+    folders.dedup();
+    findings.extend(folders.into_iter().filter_map(|folder| of_folder(folder, user, case.world)));
     if findings.is_empty() {
         findings.push(Finding::good(FILES, texts::files_are_closed(secret.len())));
     }
@@ -62,4 +67,21 @@ fn of_file(file: &Path, is_secret: bool, user: u32, world: &dyn World) -> Option
     }
     (is_secret && about.mode & OTHERS_READ != 0)
         .then(|| Finding::warning(FILES, texts::others_read(file, about.mode), texts::chmod_640(file)))
+}
+
+/// Where a file is.
+fn folder(file: &Path) -> Option<&Path> {
+    let parent = file.parent()?;
+    Some(if parent.as_os_str().is_empty() { Path::new(".") } else { parent })
+}
+
+/// Who may write to a directory can put another file into the place of any in it, but for those of
+/// others in a sticky one. One that can't be looked at is another check's.
+fn of_folder(folder: &Path, user: u32, world: &dyn World) -> Option<Finding> {
+    let about = world.about(folder).ok()?;
+    if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 && about.mode & STICKY == 0 {
+        return Some(Finding::fault(FILES, texts::others_write(folder, about.mode), texts::chmod_755(folder)));
+    }
+    (about.uid != 0 && about.uid != user)
+        .then(|| Finding::fault(FILES, texts::other_owner(folder, about.uid), texts::chown_root(folder)))
 }

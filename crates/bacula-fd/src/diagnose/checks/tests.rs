@@ -31,6 +31,8 @@ const ROOT: Rights = Rights { uid: 0, gid: None, capabilities: EVERY_CAPABILITY,
 struct Fake {
     now: i64,
     about: About,
+    /// That of the directories with the configuration and its keys.
+    folder: About,
     /// This path is not there.
     absent: &'static str,
     /// Those of each directory.
@@ -51,6 +53,7 @@ impl Fake {
         Self {
             now: 100 * DAY,
             about: About { is_directory: true, mode: 0o750, uid: 0 },
+            folder: About { is_directory: true, mode: 0o755, uid: 0 },
             absent: "",
             files: vec!["x-fd.so", "other"],
             free: 1 << 30,
@@ -72,7 +75,11 @@ impl World for Fake {
     }
 
     fn about(&self, path: &Path) -> io::Result<About> {
-        if path == Path::new(self.absent) { Err(io::ErrorKind::NotFound.into()) } else { Ok(self.about) }
+        if path == Path::new(self.absent) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // Those of the daemon have names of one letter, and are not there.
+        Ok(if path.is_dir() { self.folder } else { self.about })
     }
 
     fn read(&self, _: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
@@ -334,6 +341,26 @@ fn files_of_another_user_or_with_an_open_mode_are_told() {
     assert_eq!(with(0o640, 9), [State::Fault, State::Fault]);
     assert_eq!(with(0o660, 0), [State::Fault, State::Fault]);
     assert_eq!(with(0o644, 0), [State::Warning]);
+}
+
+#[test]
+fn a_directory_in_which_others_can_exchange_the_configuration_is_told() {
+    let with = |mode, uid, of_daemon| {
+        let about = About { is_directory: false, mode: 0o640, uid: 0 };
+        let process = Process { rights: Rights { uid: of_daemon, ..ROOT }, ..Fake::well().process };
+        let folder = About { is_directory: true, mode, uid };
+        states(&found(files::check, "", &Fake { about, folder, process, ..Fake::well() }))
+    };
+    for (mode, uid, of_daemon, state) in [
+        (0o755, 0, 0, State::Good),
+        (0o755, 113, 113, State::Good),
+        (0o1777, 0, 0, State::Good),
+        (0o757, 0, 0, State::Fault),
+        (0o775, 0, 0, State::Fault),
+        (0o755, 113, 0, State::Fault),
+    ] {
+        assert_eq!(with(mode, uid, of_daemon), [state], "{mode:o} {uid} {of_daemon}");
+    }
 }
 
 #[test]
