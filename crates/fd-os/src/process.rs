@@ -10,7 +10,8 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -212,8 +213,8 @@ impl Program {
     }
 
     /// Makes a command and starts it, where either may ask storage that does not answer. If it is
-    /// not wanted any more by then, the thread that starts it is left behind, and ends it when it
-    /// has been started.
+    /// not wanted any more by then, the thread that starts it is left behind. What that has only
+    /// made later is not started, and a program whose start hung is ended when it has been started.
     ///
     /// # Errors
     /// Those of `make`, and the system's; see [`is_unwanted`].
@@ -222,11 +223,20 @@ impl Program {
         group: Group,
         wanted: IsWanted<'_>,
     ) -> Result<Self, E> {
+        let is_too_late = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_too_late);
         // At its end, our copies of its ends of pipes are gone: with them there is no end to read.
-        let start = move || make().and_then(|mut command| Ok(Self::start(&mut command, group)?));
+        let start = move || {
+            let mut command = make()?;
+            if seen.load(Ordering::Relaxed) { Err(unwanted().into()) } else { Ok(Self::start(&mut command, group)?) }
+        };
         // Asked first after a moment: what starts at once is started.
         let mut asked = false;
-        let is_waited_for = || !std::mem::replace(&mut asked, true) || wanted();
+        let is_waited_for = || {
+            let is_wanted = !std::mem::replace(&mut asked, true) || wanted();
+            is_too_late.store(!is_wanted, Ordering::Relaxed);
+            is_wanted
+        };
         let started = threads::start("starts", start)?.end(is_waited_for).ok_or_else(unwanted)?;
         started.unwrap_or_else(|_panic| Err(io::Error::from(io::ErrorKind::BrokenPipe).into()))
     }

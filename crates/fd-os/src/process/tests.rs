@@ -104,6 +104,27 @@ fn a_program_that_is_slow_to_start_is_waited_for_while_it_is_wanted() {
 }
 
 #[test]
+fn a_program_that_is_made_when_it_is_not_wanted_any_more_is_not_started() {
+    let (hears, mut go) = io::pipe().unwrap();
+    let (mut told, tells) = io::pipe().unwrap();
+    let make = move || {
+        (&hears).read_exact(&mut [0])?;
+        let mut program = shell("exit 3");
+        // SAFETY: it only writes to a pipe.
+        unsafe {
+            program.pre_exec(move || Ok(nix::unistd::write(&tells, b"!").map(drop)?));
+        }
+        Ok(program)
+    };
+    assert!(is_unwanted(&Program::start_while(make, Group::Ends, &times(2)).unwrap_err()));
+    go.write_all(b"!").unwrap();
+    // Its end comes when the command is gone, and with it the writer.
+    let mut said = Vec::new();
+    told.read_to_end(&mut said).unwrap();
+    assert!(said.is_empty(), "it was started");
+}
+
+#[test]
 fn a_wait_ends_when_it_is_not_wanted() {
     let program = Program::start(&mut shell("exec >&-; exec sleep 1000"), Group::Ends).unwrap();
     assert_eq!(program.wait(&times(2)).unwrap().signal(), Some(15));
