@@ -37,12 +37,16 @@ fn begin(port: u16, job: u32, packets: &[&[u8]]) -> Result<Peer> {
     Ok(peer)
 }
 
-/// Orders the end of the job on another connection.
-fn cancel(port: u16, job: u32) -> Result<()> {
+/// Orders the end of the job on another connection: `cancel` or `stop`.
+fn order_end(port: u16, job: u32, order: &str) -> Result<()> {
     let mut console = director_session(port, 0)?;
-    console.send(format!("cancel Job=script.2026-01-01_00.00.00_{job:02}\n").as_bytes())?;
+    console.send(format!("{order} Job=script.2026-01-01_00.00.00_{job:02}\n").as_bytes())?;
     console.expect("2001 Job ")?;
     Ok(())
+}
+
+fn cancel(port: u16, job: u32) -> Result<()> {
+    order_end(port, job, "cancel")
 }
 
 /// Whatever else it says, the job ends as canceled.
@@ -138,12 +142,19 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
     let port = bed.client("test")?.port();
     // One that takes the call and says nothing, and one that is to call and does not.
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-    for (job, storage_port) in (1..).zip([silent.local_addr().unwrap().port(), 0]) {
+    let of_silent = silent.local_addr().unwrap().port();
+    let cases = [("cancel", 65, of_silent), ("cancel", 65, 0), ("stop", 73, of_silent), ("stop", 73, 0)];
+    for (job, (order, code, storage_port)) in (1..).zip(cases) {
         let storage = format!("storage address=127.0.0.1 port={storage_port} ssl=0\n");
         let mut peer = begin(port, job, &[storage.as_bytes()])?;
         let _line = (storage_port != 0).then(|| silent.accept().unwrap());
-        cancel(port, job)?;
-        must_end_canceled(&mut peer, &storage)?;
+        order_end(port, job, order)?;
+        let said: Vec<_> = peer.rest()?.iter().map(Frame::text).collect();
+        let is_end = |text: &&String| text.starts_with(&format!("2800 End Job TermCode={code} "));
+        let end = said.iter().find(is_end).map(String::as_str).unwrap_or_default();
+        // Who has ordered it knows why it ends.
+        let is_quiet = end.contains(" Errors=0 ") && !said.iter().any(|text| text.contains("Fatal error"));
+        assert!(is_quiet, "{order}, {storage}: {said:?}");
     }
     Ok(())
 }

@@ -135,7 +135,9 @@ impl Conversation<'_> {
                 self.say(MessageType::Warning, &texts::STORAGE_CALLED_TWICE.of(second.to_string()));
             }
             if called.is_none() {
-                self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
+                if !job.cancel.is_canceled() {
+                    self.say(MessageType::Fatal, texts::STORAGE_DID_NOT_CALL);
+                }
                 self.reply(BAD_STORAGE);
             }
             return called;
