@@ -8,9 +8,13 @@ use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session};
 use bed::{Bed, BedOptions, Fd, PATIENCE, Result, children, reset_peak, usage, wait_for};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 const JOB: u32 = 7;
 const NAME: &str = "script.2026-01-01_00.00.00_07";
+/// Matching this takes more time than anybody has, where a name has some hundred `a`.
+const ENDLESS: &str = r"(((a*)*)*)*\1\2%";
 const FULL: &str = "level = full  mtime_only=0 \n";
 
 /// Both daemons without TLS, so that scripts can talk to them, and some files.
@@ -26,7 +30,11 @@ fn bed_in_clear(label: &str, files: &[&str]) -> Result<Bed> {
 /// A session with a `FileSet` of the source that leaves out what the expressions match; and what is
 /// said of it.
 fn session(port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, String)> {
-    let mut peer = director_session(port, JOB)?;
+    session_of(JOB, port, source, expressions)
+}
+
+fn session_of(job: u32, port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, String)> {
+    let mut peer = director_session(port, job)?;
     peer.send(FULL.as_bytes())?;
     peer.expect("2000 OK level\n")?;
     peer.send(b"fileset vss=0\n")?;
@@ -132,7 +140,7 @@ fn a_cancel_ends_an_endless_match() -> Result<()> {
     let mut bed = bed_in_clear("endless-match", &[&"a".repeat(250)])?;
     let source = bed.folder().join("source");
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
-    let (mut peer, said) = session(port, &source, &[r"(((a*)*)*)*\1\2%"])?;
+    let (mut peer, said) = session(port, &source, &[ENDLESS])?;
     assert_eq!(said, "2000 OK include\n");
     peer.send(b"estimate listing=0 limit=0\n")?;
     wait_for("the match to take its time", PATIENCE, || {
@@ -150,4 +158,35 @@ fn a_cancel_ends_an_endless_match() -> Result<()> {
         let left = children(pid)?;
         Ok(if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) })
     })
+}
+
+/// A console's Director reads an estimate up to its end, and nothing behind that.
+#[test]
+fn an_estimate_that_fails_says_so_before_its_answer() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test("the stock daemon goes on");
+    }
+    let mut bed = bed_in_clear("failed-estimate", &[&"a".repeat(250)])?;
+    let source = bed.folder().join("source");
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let (mut peer, said) = session_of(0, port, &source, &[ENDLESS])?;
+    assert_eq!(said, "2000 OK include\n");
+    peer.send(b"estimate listing=0 limit=0\n")?;
+    // One that has died is started once more.
+    let mut killed = 0;
+    for _ in 0..2 {
+        killed = wait_for("another guest", PATIENCE, || {
+            let found = children(pid)?;
+            Ok(found.iter().copied().find(|number| *number != killed).ok_or_else(|| format!("{found:?}")))
+        })?;
+        kill(Pid::from_raw(killed.cast_signed()), Signal::SIGKILL).unwrap();
+    }
+    let mut said = Vec::new();
+    while let Frame::Data(text) = peer.receive()? {
+        said.push(String::from_utf8_lossy(&text).into_owned());
+    }
+    let is_right = matches!(&said[..], [why, answer]
+        if why.contains(" can't be matched with ") && answer.starts_with("2000 OK estimate "));
+    assert!(is_right, "{said:?}");
+    Ok(())
 }

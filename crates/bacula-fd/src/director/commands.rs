@@ -82,14 +82,6 @@ impl Conversation<'_> {
         }
     }
 
-    /// Says what has failed the job in a place that can't send messages.
-    fn tell_failure(&mut self) {
-        let Some(job) = self.session.job.get().cloned() else { return };
-        if let Some(text) = job.take_failure() {
-            self.say(MessageType::Fatal, &text);
-        }
-    }
-
     /// What follows the command loop, in the order of reference 02 §1.4. It waits for no peer.
     fn finish(mut self) -> Remains {
         self.flush();

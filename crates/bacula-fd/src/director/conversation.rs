@@ -229,6 +229,14 @@ impl<'d> Conversation<'d> {
         }
     }
 
+    /// Says what has failed the job in a place that can't send messages.
+    pub(super) fn tell_failure(&mut self) {
+        let Some(job) = self.session.job.get().cloned() else { return };
+        if let Some(text) = job.take_failure() {
+            self.say(MessageType::Fatal, &text);
+        }
+    }
+
     /// Says what a restore has left for the next message, and what plugins have said on other
     /// threads.
     pub(super) fn tell_waiting(&mut self) {

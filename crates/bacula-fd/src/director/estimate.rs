@@ -124,6 +124,8 @@ impl Conversation<'_> {
             Ok(walker) => self.pass_lines_on(walker, &lines),
             Err(nothing) => self.ended(&job, Err(nothing)),
         };
+        // Behind the end of the answer the Director reads nothing more.
+        self.tell_failure();
         // Canceled or not, the Director gets the line that it waits for (reference 02 §4.17).
         let estimate = estimate.unwrap_or_default();
         job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
