@@ -413,12 +413,16 @@ static int check_stream(struct bp_context *context, struct stream_pkt *packet)
 
 static int query_parameter(struct bp_context *context, struct query_pkt *query)
 {
+    static char endless[1020000 + 1];
+
     die(query->parameter);
     spoil(query->parameter);
     intrude(context, query->parameter);
     query->result = !strcmp(query->parameter, "null") ? NULL : "result\n";
     if (!strcmp(query->parameter, "unmapped"))
         query->result = (char *)4096;
+    if (!strcmp(query->parameter, "long"))
+        query->result = memset(endless, 'q', sizeof endless - 1);
     return !strcmp(query->parameter, "more") ? RC_MORE : !strcmp(query->parameter, "rc") ? 123456 : RC_OK;
 }
 

@@ -1187,5 +1187,8 @@ pub(crate) fn script_failed(label: &str, status: i32, error: &str) -> Vec<u8> {
 /// Error of a socket, in its own words: `what` without the newline.
 pub(crate) const SOCKET_ERROR: Quote = Quote::new("bsock.c:388 ", "\n");
 
+/// Error of a socket: a frame is too long; the channel's words without the newline.
+pub(crate) const OVERSIZED_FRAME: Quote = Quote::new("bsock.c:290 ", "\n");
+
 #[cfg(test)]
 mod tests;

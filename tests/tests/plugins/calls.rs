@@ -152,8 +152,14 @@ fn sessions(port: u16, wrong: &mut String) -> Result<()> {
             writeln!(wrong, "query, {how}: {text}").unwrap();
         }
     }
-    // Answers that make no sense: none at all, one that is nowhere, and one after the other.
-    for (parameter, answer) in [("null", "\n"), ("unmapped", "died in queryParameter: signal 11")] {
+    // Answers that make no sense: none at all, one that is nowhere, one that fits into no frame,
+    // and one after the other.
+    let answers = [
+        ("null", "\n"),
+        ("unmapped", "died in queryParameter: signal 11"),
+        ("long", "Error: bsock.c:290 Write socket has insane msglen=1020000 on call to "),
+    ];
+    for (parameter, answer) in answers {
         let text = heard(&mut query(port, 9200, "xrc", parameter)?)?;
         if !text.contains(answer) {
             writeln!(wrong, "query, {parameter}: {text}").unwrap();

@@ -11,7 +11,7 @@ use fd_messages::{JobCodes, MessageType, Numbering, expand_job_codes};
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::Refusal;
-use fd_transport::{Channel, ChannelError, Farewell};
+use fd_transport::{Channel, ChannelError, Farewell, Fault};
 
 use super::answers::Answers;
 use super::asked::{Asked, FileSetSoFar};
@@ -191,10 +191,13 @@ impl<'d> Conversation<'d> {
     }
 
     pub(super) fn note_loss(&mut self, sent: Result<(), ChannelError>) {
-        if let Err(error) = sent {
-            tracing::debug!(%error, "the Director can't be reached any more");
-            let _told_before = self.telling.loss.set(error.cause());
+        let Err(error) = sent else { return };
+        if matches!(error.fault, Fault::Oversized { .. }) {
+            // Nothing of the frame was sent, and the connection is as good as before.
+            return self.say(MessageType::Error, &texts::OVERSIZED_FRAME.of(error.to_string()));
         }
+        tracing::debug!(%error, "the Director can't be reached any more");
+        let _told_before = self.telling.loss.set(error.cause());
     }
 
     /// What the thread has worked with or found. If that is nothing, the operator is told why.
