@@ -4,6 +4,7 @@ pub(crate) mod collectors;
 pub(crate) mod daemon;
 pub(crate) mod debug;
 pub(crate) mod facts;
+pub(crate) mod held;
 pub(crate) mod job;
 pub(crate) mod known_commands;
 pub(crate) mod past_jobs;

@@ -646,6 +646,9 @@ pub(crate) const BAD_RUN_BEFORE_NOW: &[u8] = b"2905 Bad RunBeforeNow command.\n"
 /// Reply to a `query` for a plugin that is not there; no newline.
 pub(crate) const PLUGIN_NOT_FOUND: &[u8] = b"error=plugin not found";
 
+/// Plugins say more than is held while their messages can't go out; ferrofd's own.
+pub(crate) const PLUGINS_SAY_TOO_MUCH: &[u8] = b"The plugins say more than is held; the rest is left out.\n";
+
 /// Reply to a `query` that the plugin has failed; no newline.
 pub(crate) const PLUGIN_PROTOCOL_ERROR: &[u8] = b"error=plugin protocol error";
 

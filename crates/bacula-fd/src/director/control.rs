@@ -6,6 +6,7 @@ use std::sync::Arc;
 use fd_session::command::{NewJob, SetBandwidth};
 
 use super::conversation::{Conversation, Flow};
+use crate::shared::held::Held;
 use crate::shared::job::{Identity, Job};
 use crate::shared::plugins::names_and_versions;
 use crate::texts;
@@ -21,12 +22,13 @@ impl Conversation<'_> {
             tracing::info!(jobid = job_id, name = %self.job().name(), "job begins");
         }
         self.take_key(&authorization);
-        self.telling.after_answer = Some(Vec::new());
+        self.telling.after_answer = Some(Held::default());
         self.begin_plugins();
         let platform = self.daemon.platform.with_commas();
         let plugins = names_and_versions(&self.daemon.plugins()).join(b",".as_slice());
         self.queue(&texts::ok_job(&platform, &plugins));
-        self.telling.after_answer.take().into_iter().flatten().for_each(|text| self.queue(&text));
+        let held = self.telling.after_answer.take().unwrap_or_default();
+        held.into_messages().iter().for_each(|(_, text)| self.queue(text));
         self.flush();
         Flow::GoOn
     }

@@ -22,6 +22,7 @@ use crate::job::job_codes::job_codes;
 use crate::job::outbox::Loss;
 use crate::job::own_thread::Nothing;
 use crate::shared::daemon::Daemon;
+use crate::shared::held::Held;
 use crate::shared::job::{Identity, Job, Phase, Words, status_words};
 use crate::shared::supervisor::Session;
 use crate::texts;
@@ -46,7 +47,7 @@ pub(super) struct Telling {
     pub(super) waiting: Vec<QueuedMessage>,
     /// Bare texts to a console that wait until the command has its answer, which the Director takes
     /// from the next frame; `None`: they go out at once.
-    pub(super) after_answer: Option<Vec<Vec<u8>>>,
+    pub(super) after_answer: Option<Held>,
     /// The messages that are delivered now are from the time when the job ran.
     pub(super) said_while_running: bool,
 }
@@ -224,7 +225,7 @@ impl<'d> Conversation<'d> {
         let job = self.job();
         if job.identity.job_id == 0 && !matches!(kind, MessageType::Security | MessageType::Events) {
             match &mut self.telling.after_answer {
-                Some(held) => held.push(text.to_vec()),
+                Some(held) => held.push(kind, text),
                 None => self.queue(text),
             }
         } else if job.note(kind, &self.daemon.config().file_daemon.messages) {

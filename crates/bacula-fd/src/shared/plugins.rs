@@ -7,9 +7,7 @@ use fd_os::lock::Mutex;
 use fd_plugins::{Host, JobFacts, JobPlugins, Plugin, PluginInfo};
 
 use crate::shared::facts::Facts;
-
-/// Most messages of plugins that wait because a cancel is told on another thread.
-const MOST_WAITING: usize = 100;
+use crate::shared::held::Held;
 
 /// The name of each plugin: its file without the end.
 pub(crate) fn names(plugins: &[Arc<dyn Plugin>]) -> Vec<Vec<u8>> {
@@ -46,12 +44,9 @@ impl Plugged {
 
     /// Tells them once that the job is canceled. Any thread may do so.
     pub(crate) fn cancel(&self) {
-        let mut host = Aside { facts: &self.facts, said: Vec::new() };
+        let mut host = Aside { facts: &self.facts, said: Held::default() };
         self.plugins.cancel(&mut host);
-        let said = host.said;
-        let mut waiting = self.said.lock();
-        let room = MOST_WAITING.saturating_sub(waiting.len());
-        waiting.extend(said.into_iter().take(room));
+        self.said.lock().extend(host.said.into_messages());
     }
 
     /// Takes what they have said meanwhile.
@@ -63,7 +58,7 @@ impl Plugged {
 /// The host of calls on another thread than the connection's.
 struct Aside<'f> {
     facts: &'f Facts,
-    said: Vec<(MessageType, Vec<u8>)>,
+    said: Held,
 }
 
 impl Host for Aside<'_> {
@@ -72,8 +67,6 @@ impl Host for Aside<'_> {
     }
 
     fn message(&mut self, kind: MessageType, text: &[u8]) {
-        if self.said.len() < MOST_WAITING {
-            self.said.push((kind, text.to_vec()));
-        }
+        self.said.push(kind, text);
     }
 }
