@@ -120,10 +120,7 @@ impl Round<'_> {
                         // Its data may come on the volume: the message about the end is enough.
                         self.stay();
                     }
-                    if self.is_torn(&end) {
-                        self.report_torn();
-                        self.give_up_early();
-                    }
+                    self.give_up_torn(&end);
                     self.close();
                     if let End::ConnectionLost(error) = &end {
                         self.report.now(MessageType::Error, &texts::connection_lost(error));
@@ -140,6 +137,23 @@ impl Round<'_> {
                     return Err(error);
                 }
             }
+        }
+    }
+
+    /// Gives the current file up if there may be more of it than has come before this end. Behind a
+    /// volume's end the job goes on, and so do its plugins.
+    fn give_up_torn(&mut self, end: &End) {
+        if !self.is_torn(end) {
+            return;
+        }
+        if *end == End::EndOfData {
+            self.report_torn();
+            self.give_up();
+        } else {
+            if !self.is_open_by_plugin() {
+                self.report_torn();
+            }
+            self.give_up_early();
         }
     }
 

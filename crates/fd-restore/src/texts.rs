@@ -799,6 +799,11 @@ pub(crate) fn directory_unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"Directory ", path, WHY])
 }
 
+/// The record that ends a plugin's file has not come.
+pub(crate) fn end_missing(path: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" may not be complete: its end is missing on the volume."])
+}
+
 /// The data of a file has not come to its end, and how much is missing is not known.
 pub(crate) fn unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" is not complete: its data broke off. The next restore replaces it."])

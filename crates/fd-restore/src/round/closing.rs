@@ -107,6 +107,8 @@ impl Round<'_> {
             return false;
         }
         match to {
+            // The record that ends a plugin's file would have closed it. Its size may be any.
+            _ if *end == End::EndOfData && item.is_of_plugin => to.length() != Some(item.stat.size),
             _ if *end == End::EndOfData => is_short(item, to),
             // How long a patch is, nothing tells.
             Taker::File(file) if !file.is_new() => item.is_patch(),
@@ -116,16 +118,23 @@ impl Round<'_> {
         }
     }
 
+    /// Gives up a plugin's file whose end has not come, and another one's records have: what it is
+    /// written to must not take a part of it for the whole.
+    pub(super) fn give_up_endless(&mut self) {
+        if self.is_open_by_plugin() && !self.is_complete() {
+            self.report_torn();
+            self.give_up();
+        }
+    }
+
     /// Reports that there should be more of the current file.
     pub(super) fn report_torn(&mut self) {
         let Some((item, open)) = self.current.as_mut().and_then(Current::open) else { return };
-        if matches!(open.to, Taker::Plugin { .. }) {
-            return;
-        }
-        let text = wrong_length(item, &mut open.to).map_or_else(
-            || texts::unfinished(&item.output),
-            |restored| texts::wrong_size(&item.output, item.stat.size, restored),
-        );
+        let text = match wrong_length(item, &mut open.to) {
+            _ if matches!(open.to, Taker::Plugin { .. }) => texts::end_missing(&item.output),
+            None => texts::unfinished(&item.output),
+            Some(restored) => texts::wrong_size(&item.output, item.stat.size, restored),
+        };
         self.report.now(MessageType::Error, &text);
     }
 

@@ -20,6 +20,7 @@ use crate::tree::{OpenError, OutputPath};
 impl Round<'_> {
     /// An attribute record: makes its object.
     pub(super) fn attributes(&mut self, stream: Stream, record: &[u8]) {
+        self.give_up_endless();
         self.close();
         // Records that follow do not belong to the file before, even if this record fails.
         self.current = None;

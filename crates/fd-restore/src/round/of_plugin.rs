@@ -13,8 +13,12 @@ use crate::texts;
 impl Round<'_> {
     /// The start or end of a plugin's files (reference 07 §7.4).
     pub(super) fn plugin_name(&mut self, record: &[u8]) {
+        let name = PluginName::parse(record);
+        if matches!(name, Some(PluginName::Start { .. })) {
+            self.give_up_endless();
+        }
         self.close();
-        match PluginName::parse(record) {
+        match name {
             Some(PluginName::Start { command, .. }) => {
                 if let Some(plugin) = self.section.plugin() {
                     let text = plugin.second_start(command);

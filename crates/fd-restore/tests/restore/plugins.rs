@@ -27,6 +27,11 @@ fn is_silent(restored: &Restored) -> bool {
     restored.told().is_empty() && restored.finished.outcome == Ok(End::EndOfData)
 }
 
+/// The message about a file whose end has not come.
+fn end_missing(name: &str) -> (MessageType, String) {
+    (MessageType::Error, format!("File {name} may not be complete: its end is missing on the volume.\n"))
+}
+
 fn digest(kind: DigestKind, data: &[u8]) -> Vec<u8> {
     let mut digester = Digester::new(kind).unwrap();
     digester.update(data);
@@ -488,9 +493,9 @@ fn a_second_start_is_fatal() {
     volume.start(COMMAND).put(&plugin_file("/@tp/file")).start("tp:other").file("/@tp/other", b"x").stop();
     let restored = restore(Answers::default(), &volume);
     let text = "fd_plugins.c:1106 Second call to startRestoreFile. plugin=tp-fd.so cmd=tp:other\n";
-    assert_eq!(restored.told(), [(MessageType::Fatal, text.to_owned())]);
+    assert_eq!(restored.told(), [end_missing("/@tp/file"), (MessageType::Fatal, text.to_owned())]);
     assert!(ended_by_plugin(&restored));
-    assert_eq!(restored.calls().last(), Some(&"end"));
+    assert_eq!(restored.calls()[4..], ["give up", "cancel", "end"]);
 }
 
 #[test]
@@ -499,11 +504,12 @@ fn a_second_file_between_the_same_records_is_fatal() {
     volume.start(COMMAND).put(&plugin_file("/@tp/file")).put(&plugin_file("/@tp/other")).stop();
     let restored = restore(Answers::default(), &volume);
     let text = "fd_plugins.c:1193 Unbalanced call to createFile=1 1\n";
-    assert_eq!(restored.told(), [(MessageType::Fatal, text.to_owned())]);
+    assert_eq!(restored.told(), [end_missing("/@tp/file"), (MessageType::Fatal, text.to_owned())]);
     assert!(ended_by_plugin(&restored));
+    assert_eq!(restored.calls()[4..], ["give up", "cancel", "end"]);
 }
 
-/// A plugin's file may have any size: nothing else tells that half a dump is not the whole.
+/// A plugin's file may have any size: only the record that ends it tells that a dump is whole.
 #[test]
 fn data_behind_the_end_of_a_plugins_files_is_missed_with_an_error() {
     let mut volume = Volume::new();
@@ -519,16 +525,45 @@ fn data_behind_the_end_of_a_plugins_files_is_missed_with_an_error() {
 fn a_restore_that_ends_in_a_file_does_not_look_like_its_end() {
     let damaged = Frame::Data(b"rechdr x".to_vec());
     for (end, last) in [
-        (None, ["attributes", "close", "end"]),
-        (Some(Frame::Lost), ["cancel", "give up", "end"]),
-        (Some(Frame::Cancel), ["cancel", "give up", "end"]),
-        (Some(damaged), ["cancel", "give up", "end"]),
+        // Other files of the plugin may come from another Storage Daemon, so it is not canceled.
+        (None, &["write 3", "give up", "end"][..]),
+        (Some(Frame::Lost), &["write 3", "cancel", "give up", "end"]),
+        (Some(Frame::Cancel), &["write 3", "cancel", "give up", "end"]),
+        (Some(damaged), &["write 3", "cancel", "give up", "end"]),
     ] {
         let mut volume = Volume::new();
         volume.start(COMMAND).put(&plugin_file("/@tp/file")).record(Stream::FILE_DATA, b"hel");
         volume.frames.extend(end.clone());
         let restored = restore(Answers::default(), &volume);
-        assert!(restored.calls().ends_with(&last), "{end:?}: {:?}", restored.calls());
+        assert!(restored.calls().ends_with(last), "{end:?}: {:?}", restored.calls());
+        assert_eq!(restored.told().contains(&end_missing("/@tp/file")), end.is_none(), "{:?}", restored.told());
+    }
+}
+
+/// Its digest stands behind the data, so only attributes of a plugin can be missing.
+#[test]
+fn a_plugins_file_without_its_end_is_whole_if_its_digest_is_there() {
+    let mut volume = Volume::new();
+    volume.start(COMMAND).put(&plugin_file("/@tp/file")).record(Stream::FILE_DATA, b"hello");
+    volume.record(Stream::MD5, &digest(DigestKind::Md5, b"hello"));
+    let restored = restore(Answers::default(), &volume);
+    assert!(is_silent(&restored), "{restored:?}");
+    assert!(restored.calls().ends_with(&["attributes", "close", "end"]), "{:?}", restored.calls());
+}
+
+#[test]
+fn half_a_dump_is_not_the_whole_without_its_plugin_either() {
+    for (is_whole, errors) in [(true, 0), (false, 1)] {
+        let mut volume = Volume::new();
+        let mut saved = plugin_file("/@tp/file");
+        saved.stat.size = -1;
+        volume.start("no:plugin").put(&saved).record(Stream::FILE_DATA, b"hel");
+        if is_whole {
+            volume.stop();
+        }
+        let place = Place::new();
+        let told = place.job().run(&volume).told().len();
+        assert_eq!((told, place.mode("@tp/file") & 0o777), (errors, if is_whole { 0o640 } else { 0o600 }));
     }
 }
 

@@ -420,7 +420,7 @@ fn a_sparse_raw_device_gets_its_zeros_too() {
     let mut volume = Volume::new();
     let patches = Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number());
     volume.patch(&Saved { data_stream: Stream::FILE_DATA, ..saved.clone() });
-    volume.record(patches, &sparse(2048, &[b'p'; 512])).record(patches, &sparse(3072, &[b'p'; 512]));
+    volume.record(patches, &sparse(2048, &[b'p'; 512])).record(patches, &sparse(3072, &[b'p'; 512])).stop();
     let before = beginning(&device);
     job.run(&volume).assert_quiet();
     let p = vec![b'p'; 512];
