@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use aws_smithy_types::date_time::Format;
 use fd_messages::MessageType;
 use fd_plugins::{CreateStatus, Host, Io, IoDone, MetadataPacket, RestoreFile, Status};
 use fd_records::Replace;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, XattrFlags, fsetxattr, openat, openat2};
+use rustix::fs::{CWD, Mode, OFlags, XattrFlags, fsetxattr, openat};
 
 use crate::client::Client;
 use crate::error::S3Error;
@@ -21,6 +22,9 @@ use crate::settings::BucketSettings;
 use crate::texts;
 use crate::upload::{Upload, Uploads};
 use crate::work::Cancel;
+
+/// So many files are named that could not get what was saved with them.
+const MOST_NAMED: u64 = 25;
 
 /// The places in buckets that objects were restored to in a job, and which bucket's they were.
 pub(crate) type Places = BTreeMap<String, String>;
@@ -35,6 +39,8 @@ pub(crate) struct Restore {
     /// What is known of the current file.
     extras: Extras,
     upload: Option<Upload>,
+    /// Files that could not get what was saved with them.
+    bare: u64,
 }
 
 impl Restore {
@@ -107,7 +113,10 @@ impl Restore {
     pub(crate) fn set_attributes(&mut self, host: &mut dyn Host, file: &RestoreFile) -> CreateStatus {
         if self.uploads.is_none() {
             if let Err(error) = set_extras(file, &std::mem::take(&mut self.extras)) {
-                host.message(MessageType::Warning, &texts::no_attributes(&file.name, &error));
+                self.bare += 1;
+                if self.bare <= MOST_NAMED {
+                    host.message(MessageType::Warning, &texts::no_attributes(&file.name, &error));
+                }
             }
             return CreateStatus::Core;
         }
@@ -159,6 +168,9 @@ impl Restore {
         if let Some(uploads) = &mut self.uploads {
             uploads.wait_for_all(host);
         }
+        if self.bare > MOST_NAMED {
+            host.message(MessageType::Warning, &texts::no_attributes_in_all(self.bare));
+        }
     }
 }
 
@@ -178,22 +190,36 @@ fn takes(uploads: &Uploads, file: &RestoreFile, key: &[u8]) -> Result<bool, S3Er
     })
 }
 
-/// Keeps content type and user metadata as extended attributes. No link is followed.
-fn set_extras(file: &RestoreFile, extras: &Extras) -> std::io::Result<()> {
-    let place = file.place.as_deref().filter(|place| file.name.starts_with(place)).unwrap_or(b"/");
-    let name = file.name.get(place.len()..).unwrap_or_default();
-    let name = name.iter().position(|byte| *byte != b'/').and_then(|start| name.get(start..)).unwrap_or_default();
-    let place = openat(CWD, place, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-    let opened = File::from(openat2(&place, name, flags, Mode::empty(), resolve)?);
+/// Keeps content type and user metadata as extended attributes. One that fails costs only itself;
+/// the error is that of the first.
+fn set_extras(file: &RestoreFile, extras: &Extras) -> io::Result<()> {
+    let opened = open_restored(file)?;
     if !opened.metadata()?.is_file() {
-        return Err(std::io::ErrorKind::InvalidInput.into());
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    for (name, value) in extras.attributes() {
-        fsetxattr(&opened, name.as_str(), value, XattrFlags::empty())?;
+    let set = extras.attributes().map(|(name, value)| fsetxattr(&opened, name.as_str(), value, XattrFlags::empty()));
+    Ok(set.fold(Ok(()), Result::and)?)
+}
+
+/// Opens a restored file. Below the place of the restore no link is followed. Without one, as with
+/// `where=/` and `RegexWhere`, the directory is the one that the daemon has found by the name.
+fn open_restored(file: &RestoreFile) -> io::Result<File> {
+    let place = file.place.as_deref().filter(|place| !place.is_empty() && file.name.starts_with(place));
+    let directory = || file.name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    let (way, below) = file.name.split_at_checked(place.map_or_else(directory, <[u8]>::len)).unwrap_or_default();
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut reached = openat(CWD, way, flags, Mode::empty())?;
+    let mut names = below.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+    let last = names.next_back().unwrap_or_default();
+    // Step by step, as older kernels have no call for it.
+    for name in names {
+        if name == b".." {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        reached = openat(&reached, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
     }
-    Ok(())
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(openat(&reached, last, flags, Mode::empty())?))
 }
 
 #[cfg(test)]

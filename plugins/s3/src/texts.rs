@@ -164,6 +164,11 @@ pub(crate) fn no_attributes(name: &[u8], error: &std::io::Error) -> Vec<u8> {
     one_line(&[b"s3: Content type and user metadata not restored for ", name, format!(": {error}\n").as_bytes()])
 }
 
+/// More files than are named lack their extended attributes.
+pub(crate) fn no_attributes_in_all(count: u64) -> Vec<u8> {
+    format!("s3: Content type and user metadata not restored for {count} files in all\n").into_bytes()
+}
+
 /// A user wants a restore to go into a bucket.
 pub(crate) fn restores_into(path: &[u8]) -> Vec<u8> {
     one_line(&[b"s3: Restoring into the bucket of ", path, b"\n"])

@@ -99,3 +99,76 @@ fn an_object_that_is_there_is_replaced_as_the_mode_says() {
         assert_eq!(stored, expected, "{}", char::from(replace));
     }
 }
+
+#[test]
+fn what_was_saved_with_an_object_comes_back_at_any_place() {
+    let root = std::env::temp_dir().join(format!("ferrofd-s3-extras-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("real/@s3/b")).unwrap();
+    std::fs::write(root.join("real/@s3/b/a"), b"data").unwrap();
+    std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
+    std::os::unix::fs::symlink("a", root.join("real/@s3/b/l")).unwrap();
+    let path = |name: &str| root.join(name).into_os_string().into_encoded_bytes();
+    for (place, name, is_found) in [
+        (Some(path("real")), "real/@s3/b/a", true),
+        (Some(path("real/")), "real/@s3/b/a", true),
+        (Some(path("link")), "link/@s3/b/a", true),
+        // `where=/`, and `RegexWhere`.
+        (Some(Vec::new()), "real/@s3/b/a", true),
+        (Some(Vec::new()), "link/@s3/b/a", true),
+        (None, "link/@s3/b/a", true),
+        // Below the place, and at its end, no link is followed, nor is anything above it reached.
+        (Some(path("")), "link/@s3/b/a", false),
+        (Some(path("real/@s3")), "real/@s3/../@s3/b/a", false),
+        (Some(path("real")), "real/@s3/b/l", false),
+        (None, "real/@s3/b/l", false),
+        (None, "real/@s3/b", false),
+        (None, "real/@s3/b/other", false),
+        (Some(path("real/@s3/b/a")), "real/@s3/b/a", false),
+    ] {
+        let file = RestoreFile { name: path(name), place, ..RestoreFile::default() };
+        let set = set_extras(&file, &Extras::default());
+        let place = file.place.as_deref().map(String::from_utf8_lossy);
+        assert_eq!(set.is_ok(), is_found, "{place:?} {name}: {set:?}");
+    }
+    std::fs::remove_dir_all(root).unwrap();
+}
+
+/// Restores what this text says, which can't be done in whole, with a file: the names of what it
+/// has then. `None`: it can have no attributes.
+fn attributes_of_file_with(text: &str) -> Option<Vec<String>> {
+    let path = std::env::temp_dir().join(format!("ferrofd-s3-attributes-{}", std::process::id()));
+    let kept = File::create(&path).unwrap();
+    let can_have = fsetxattr(&kept, "user.s3", b"", XattrFlags::empty()).is_ok();
+    let extras = Extras::of_text(text.as_bytes()).unwrap();
+    let file = RestoreFile { name: path.as_os_str().as_bytes().to_vec(), ..RestoreFile::default() };
+    let set = set_extras(&file, &extras);
+    let mut names = vec![0; 4096];
+    let length = rustix::fs::flistxattr(&kept, &mut names).unwrap_or_default();
+    std::fs::remove_file(path).unwrap();
+    assert!(set.is_err(), "{text}");
+    let names = names.get(..length).unwrap_or_default().split(|byte| *byte == 0);
+    let names = names.filter(|name| name.starts_with(b"user.s3.")).map(|name| String::from_utf8_lossy(name).into());
+    can_have.then(|| names.collect())
+}
+
+#[test]
+fn an_attribute_that_fails_costs_only_itself() {
+    let long = "a".repeat(300);
+    let text = format!("s3 1\nx-amz-meta-{long}: value\nx-amz-meta-b: value\n");
+    if let Some(names) = attributes_of_file_with(&text) {
+        assert_eq!(names, ["user.s3.x-amz-meta-b"]);
+    }
+}
+
+#[test]
+fn of_many_files_without_their_attributes_some_are_named_and_all_are_counted() {
+    let (mut restore, mut host) = (Restore::begin(None, &Cancel::default()).unwrap(), Listener::default());
+    let file = RestoreFile { name: b"/no/such/object".into(), ..RestoreFile::default() };
+    for _ in 0..30 {
+        assert_eq!(restore.create(&mut host, &file, &mut Places::new()), CreateStatus::Core);
+        assert_eq!(restore.set_attributes(&mut host, &file), CreateStatus::Core);
+    }
+    restore.end(&mut host);
+    assert_eq!(host.kinds, [MessageType::Warning; 26]);
+    assert_eq!(host.texts[25], "s3: Content type and user metadata not restored for 30 files in all\n");
+}
