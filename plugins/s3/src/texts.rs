@@ -169,6 +169,11 @@ pub(crate) fn no_attributes_in_all(count: u64) -> Vec<u8> {
     format!("s3: Content type and user metadata not restored for {count} files in all\n").into_bytes()
 }
 
+/// Objects of a canceled restore that were on their way.
+pub(crate) fn given_up(count: usize) -> Vec<u8> {
+    format!("s3: {count} objects were on their way into the bucket and may not be there\n").into_bytes()
+}
+
 /// A user wants a restore to go into a bucket.
 pub(crate) fn restores_into(path: &[u8]) -> Vec<u8> {
     one_line(&[b"s3: Restoring into the bucket of ", path, b"\n"])

@@ -216,16 +216,18 @@ impl Uploads {
     fn wait_until(&mut self, host: &mut dyn Host, objects: usize, bytes: usize) -> Result<(), S3Error> {
         while self.running.len() > objects || (self.bytes > bytes && !self.running.is_empty()) {
             let Some(mut running) = self.running.pop_front() else { break };
-            self.bytes = self.bytes.saturating_sub(running.bytes);
-            let stored = self.cancel.wait(&mut running.task);
-            match stored {
+            let stored = match self.cancel.wait(&mut running.task) {
+                Ok(stored) => stored,
                 Err(canceled) => {
-                    running.task.abort();
+                    self.running.push_front(running);
                     return Err(canceled);
                 }
-                Ok(Ok(Ok(()))) => {}
-                Ok(Ok(Err(error))) => host.message(MessageType::Error, &texts::not_stored(&running.name, &error)),
-                Ok(Err(error)) => {
+            };
+            self.bytes = self.bytes.saturating_sub(running.bytes);
+            match stored {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => host.message(MessageType::Error, &texts::not_stored(&running.name, &error)),
+                Err(error) => {
                     let error = S3Error::nonsense(&error);
                     host.message(MessageType::Error, &texts::not_stored(&running.name, &error));
                 }
@@ -241,9 +243,11 @@ impl Uploads {
         behind.map_or(Ok(()), |behind| self.wait_until(host, behind, usize::MAX))
     }
 
-    /// Waits for all that are on their way.
+    /// Waits for all that are on their way. Those that a cancel gives up count as restored already.
     pub(crate) fn wait_for_all(&mut self, host: &mut dyn Host) {
-        let _canceled = self.wait_until(host, 0, usize::MAX);
+        if self.wait_until(host, 0, usize::MAX).is_err() {
+            host.message(MessageType::Error, &texts::given_up(self.running.len()));
+        }
     }
 }
 

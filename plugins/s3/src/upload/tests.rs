@@ -118,3 +118,27 @@ fn an_object_in_parts_is_there_though_the_server_could_not_say_so() {
         assert_eq!(error, "the server answers 404 NoSuchUpload", "{head}");
     }
 }
+
+#[test]
+fn a_cancel_says_how_many_objects_were_on_their_way() {
+    let (came, news) = std::sync::mpsc::channel();
+    let server = client(move |asked| {
+        came.send(asked.method.clone()).unwrap();
+        std::thread::park();
+        None
+    });
+    let (cancel, mut host) = (Cancel::default(), Listener::default());
+    let mut uploads = Uploads::new(server, cancel.clone());
+    for key in ["a", "b", "c"] {
+        let mut upload = Upload::new(key.into(), key.into(), 1);
+        uploads.write(&mut upload, b"x").unwrap();
+        uploads.finish(&mut host, &mut upload).unwrap();
+        assert_eq!(news.recv().unwrap(), "PUT");
+    }
+    cancel.set();
+    // What comes then must not hide any of them.
+    assert_eq!(uploads.wait_for(&mut host, b"a"), Err(S3Error::Canceled));
+    uploads.wait_for_all(&mut host);
+    assert_eq!(host.texts, ["s3: 3 objects were on their way into the bucket and may not be there\n"]);
+    assert_eq!(host.kinds, [MessageType::Error]);
+}
