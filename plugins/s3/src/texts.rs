@@ -133,6 +133,11 @@ pub(crate) fn gone(name: &[u8]) -> Vec<u8> {
     one_line(&[b"s3: Deleted since it was listed: ", name, b"\n"])
 }
 
+/// A bucket of which nothing is saved.
+pub(crate) fn none_read(bucket: &str, failed: u64) -> Vec<u8> {
+    format!("s3: No object of bucket {bucket} could be read: of {failed}, no data is saved\n").into_bytes()
+}
+
 /// What a backup has done.
 pub(crate) fn summary(bucket: &str, listed: u64, unchanged: u64, failed: u64) -> Vec<u8> {
     format!("s3: Bucket {bucket}: {listed} objects, {unchanged} of them unchanged, {failed} not read.\n").into_bytes()

@@ -1,12 +1,14 @@
 //! Where the objects of a job go.
 
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::Mutex;
 
-use fd_plugins::SavedObject;
-use fd_records::FileType;
+use fd_plugins::{AccurateAttributes, JobFacts, SavedObject};
+use fd_records::{FileType, Stat};
 
 use super::*;
-use crate::server::Listener;
+use crate::server::{Listener, settings};
 
 #[test]
 fn each_command_goes_where_its_own_option_says() {
@@ -66,5 +68,112 @@ fn objects_of_two_buckets_are_not_mixed_in_one() {
     assert_eq!(host.kinds, [MessageType::Error; 3]);
     for path in [all, apart] {
         std::fs::remove_file(path).unwrap();
+    }
+}
+
+/// A file with these settings.
+fn file_of(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("ferrofd-s3-job-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+fn begin(job: &mut S3Job, host: &mut dyn Host, path: &Path) -> Status {
+    let command = format!("s3:{}", path.display());
+    job.event(host, &Event::BackupCommand(command.as_bytes())).unwrap()
+}
+
+/// A job with or without a list, and what of it is unchanged.
+#[derive(Default)]
+struct Listing {
+    listener: Listener,
+    is_accurate: bool,
+    unchanged: &'static [&'static str],
+    asked: Stat,
+    seen: Vec<String>,
+}
+
+impl Host for Listing {
+    fn facts(&self) -> &dyn JobFacts {
+        self.listener.facts()
+    }
+
+    fn message(&mut self, kind: MessageType, text: &[u8]) {
+        self.listener.message(kind, text);
+    }
+
+    fn value(&mut self, variable: Variable) -> Option<Value> {
+        (variable == Variable::Accurate).then_some(Value::Number(self.is_accurate.into()))
+    }
+
+    fn mark_seen(&mut self, name: &[u8]) -> Status {
+        self.seen.push(String::from_utf8_lossy(name).into_owned());
+        Status::Ok
+    }
+
+    fn check_changes(&mut self, file: &mut SavePacket) -> Status {
+        self.asked = file.stat;
+        let name = file.name.as_deref().and_then(|name| name.strip_prefix(b"/@s3/b/")).unwrap();
+        if self.unchanged.iter().any(|key| key.as_bytes() == name) { Status::Seen } else { Status::Ok }
+    }
+
+    fn accurate_attributes(&mut self, _name: &[u8]) -> Option<AccurateAttributes> {
+        Some(AccurateAttributes { stat: self.asked, ..AccurateAttributes::default() })
+    }
+}
+
+/// Saves a bucket with the objects `a`, `b` and `c`, of which only `a` may be read, and that only
+/// sometimes. What the plugin says to each file, and which objects it has asked for.
+fn save(name: &str, level: u8, may_read: bool, host: &mut Listing) -> (Vec<Status>, Vec<String>) {
+    let fetched: Arc<Mutex<Vec<String>>> = Arc::default();
+    let seen = Arc::clone(&fetched);
+    let text = settings(move |asked| {
+        if asked.target.contains("list-type=2") {
+            let entries = ["a", "b", "c"].map(|key| {
+                format!(
+                    "<Contents><Key>{key}</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified>\
+                     <ETag>{key}</ETag><Size>1</Size></Contents>"
+                )
+            });
+            return Some((200, "", format!("<ListBucketResult>{}</ListBucketResult>", entries.concat()).into()));
+        }
+        let key = asked.target.trim_start_matches("/b/").split('?').next().unwrap().to_owned();
+        let is_read = may_read && key == "a";
+        seen.lock().unwrap().push(key);
+        let refusal = "<Error><Code>AccessDenied</Code></Error>";
+        Some(if is_read { (200, "ETag: \"a\"\r\n", b"x".to_vec()) } else { (403, "", refusal.into()) })
+    });
+    let path = file_of(name, &text);
+    let mut job = S3Job::default();
+    assert_eq!(job.event(host, &Event::Level(level)), Ok(Status::Ok));
+    assert_eq!(begin(&mut job, host, &path), Status::Ok);
+    std::fs::remove_file(path).unwrap();
+    let mut said = Vec::new();
+    while said.last().is_none_or(|status| *status == Status::Ok) {
+        said.push(job.start_backup_file(host, b"", false, &mut SavePacket::empty()).unwrap());
+    }
+    let mut fetched = std::mem::take(&mut *fetched.lock().unwrap());
+    fetched.sort();
+    (said, fetched)
+}
+
+#[test]
+fn a_bucket_of_which_no_object_can_be_read_fails_a_job_that_builds_on_no_list() {
+    for (level, is_accurate, unchanged, may_read, said) in [
+        (b'F', false, &[][..], false, &[Status::Error][..]),
+        (b'I', false, &[], false, &[Status::Error]),
+        (b'F', false, &[], true, &[Status::Ok, Status::Stop]),
+        (b'I', false, &["a"], false, &[Status::Stop]),
+        (b'I', true, &[], false, &[Status::Stop]),
+    ] {
+        let mut host = Listing { is_accurate, unchanged, ..Listing::default() };
+        assert_eq!(save("unread", level, may_read, &mut host).0, said, "{} {is_accurate}", char::from(level));
+        let fatal = host.listener.kinds.iter().filter(|kind| **kind == MessageType::Fatal).count();
+        assert_eq!(fatal, usize::from(said == [Status::Error]), "{:?}", host.listener.texts);
+        // What was not read stays as the list has it.
+        if is_accurate {
+            assert_eq!(host.seen, ["/@s3/b/a", "/@s3/b/b", "/@s3/b/c"]);
+        }
     }
 }
