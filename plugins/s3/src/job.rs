@@ -143,7 +143,8 @@ impl S3Job {
         let number = number_of(host.value(Variable::Level).as_ref());
         let level = self.level.or_else(|| number.and_then(|number| u8::try_from(number).ok()));
         let accurate = number_of(host.value(Variable::Accurate).as_ref()).is_some_and(|is| is != 0);
-        let only_changed = !matches!(level, None | Some(b'F' | b' '));
+        // A Full that is resumed has a list of what it has saved; one on a base, that of the base.
+        let only_changed = accurate || !matches!(level, None | Some(b'F' | b' '));
         let mode = Mode { only_changed, accurate, estimates };
         let path = path_of(command);
         let begun = BucketSettings::read(path).and_then(|settings| {

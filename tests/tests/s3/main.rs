@@ -295,6 +295,53 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
 }
 
 #[test]
+fn a_full_that_is_resumed_goes_on_in_its_bucket() -> Result<()> {
+    const SAVED: usize = 20;
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let fake = Fake::start();
+    let data = vec![7; 100_000];
+    for number in 0..SAVED {
+        fake.put(&format!("a/{number:02}"), Object::new(&data));
+    }
+    fake.put("b/held", Object::new(&data).with(Fault::Hangs));
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&asked);
+    fake.answer_with(move |_, _, target| {
+        if !target.contains("list-type") {
+            noted.lock().unwrap().push(target.split('?').next().unwrap().to_owned());
+        }
+        None
+    });
+    let bed = bed_with(&fake, "timeout = 3600")?;
+    let job = bed.queue("run job=backup-ours level=Full yes")?;
+    wait_for("the storage to have objects", PATIENCE, || {
+        let shown = bed.console(&["status storage"])?;
+        // The option's object is a file, too, and the last one may be cut.
+        let has_some = (3..=SAVED + 1).any(|files| shown.contains(&format!("Files={files} ")));
+        Ok(if has_some { Ok(()) } else { Err(shown) })
+    })?;
+    bed.console(&[&format!("stop jobid={job} yes")])?;
+    let stopped = bed.wait(job)?.must_be('I')?;
+    let saved = names(&bed, &stopped).0;
+    assert!(!saved.is_empty() && saved.len() <= SAVED, "{saved:?} {:?}\n{}", stopped.row, stopped.log);
+
+    fake.put("b/held", Object::new(&data));
+    asked.lock().unwrap().clear();
+    let reports = bed.reports_of(job)?;
+    bed.console(&[&format!("resume incomplete jobid={job} yes")])?;
+    let resumed = bed.wait_again(job, reports)?.must_be_good()?;
+    let paths: Vec<_> = bed.catalog().files(job)?.into_iter().map(|file| file.path).collect();
+    assert_eq!(paths.iter().collect::<BTreeSet<_>>().len(), paths.len(), "{}", resumed.log);
+    assert_eq!(names(&bed, &resumed).0.len(), SAVED + 1, "{}", resumed.log);
+    let again: Vec<_> = saved.iter().map(|name| name.replace("/@s3", "")).collect();
+    let again: Vec<_> = asked.lock().unwrap().iter().filter(|path| again.contains(path)).cloned().collect();
+    assert!(again.is_empty(), "{again:?}");
+    Ok(())
+}
+
+#[test]
 fn an_object_that_is_wrong_or_torn_is_never_whole_on_the_volume() -> Result<()> {
     if Fd::under_test()? == Fd::Stock {
         return skip::test(ONLY_OURS);

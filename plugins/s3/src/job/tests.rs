@@ -177,3 +177,12 @@ fn a_bucket_of_which_no_object_can_be_read_fails_a_job_that_builds_on_no_list() 
         }
     }
 }
+
+#[test]
+fn a_full_that_is_resumed_asks_for_no_object_that_it_has() {
+    let mut host = Listing { is_accurate: true, unchanged: &["b", "c"], ..Listing::default() };
+    assert_eq!(save("resumed", b'F', true, &mut host), (vec![Status::Ok, Status::Stop], vec!["a".to_owned()]));
+    // One that begins has no list, and saves what has not changed, too.
+    host.is_accurate = false;
+    assert_eq!(save("resumed", b'F', true, &mut host).1, ["a", "b", "c"]);
+}
