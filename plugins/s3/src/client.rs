@@ -118,6 +118,11 @@ impl Client {
         &self.settings
     }
 
+    /// The bucket's address.
+    pub(crate) fn address(&self) -> &str {
+        &self.base
+    }
+
     /// Where restored objects go: what all their addresses begin with.
     pub(crate) fn place(&self) -> String {
         format!("{}/{}", self.base, self.settings.restore_prefix)

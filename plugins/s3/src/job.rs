@@ -36,6 +36,8 @@ pub(crate) struct S3Job {
     backup: Option<Backup>,
     restore: Option<Restore>,
     places: Places,
+    /// The addresses of the buckets that were saved, and how.
+    saved: Vec<(String, BucketSettings)>,
     /// The object of the command is to be saved before its files.
     object_due: bool,
     /// The bucket files that a user wants for restores.
@@ -149,6 +151,14 @@ impl S3Job {
         let path = path_of(command);
         let begun = BucketSettings::read(path).and_then(|settings| {
             let client = Client::new(&settings).map_err(|what| texts::settings(path, 0, &what))?;
+            // The name of an object does not say which server it is of.
+            let is_taken = |(address, saved): &(String, BucketSettings)| {
+                address != client.address() && saved.shares_names(&settings)
+            };
+            if self.saved.iter().any(is_taken) {
+                return Err(texts::settings(path, 0, &texts::same_names(&settings.bucket)));
+            }
+            self.saved.push((client.address().to_owned(), settings.clone()));
             let failed = |error: S3Error| texts::not_listed(&settings.bucket, &error);
             Backup::begin(Arc::new(client), self.cancel.0.clone(), mode).map_err(failed)
         });

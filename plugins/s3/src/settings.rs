@@ -195,6 +195,13 @@ impl BucketSettings {
         chosen
     }
 
+    /// Whether objects that are saved by these settings and by others can have one name.
+    pub(crate) fn shares_names(&self, other: &Self) -> bool {
+        let (own, others) = (self.prefixes(), other.prefixes());
+        let meets = |one: &String| own.iter().any(|own| own.starts_with(one) || one.starts_with(own));
+        self.bucket == other.bucket && others.iter().any(meets)
+    }
+
     /// Most bytes of objects that are fetched and not yet saved.
     pub(crate) fn memory(&self) -> usize {
         usize::from(self.memory) << 20

@@ -138,6 +138,14 @@ pub(crate) fn none_read(bucket: &str, failed: u64) -> Vec<u8> {
     format!("s3: No object of bucket {bucket} could be read: of {failed}, no data is saved\n").into_bytes()
 }
 
+/// A bucket whose objects have the names of those of another server's.
+pub(crate) fn same_names(bucket: &str) -> String {
+    format!(
+        "this FileSet has a bucket {bucket} of another server, and the objects of both would have the same names: \
+         give it a FileSet and a job of its own, or prefixes that the other one does not have"
+    )
+}
+
 /// What a backup has done.
 pub(crate) fn summary(bucket: &str, listed: u64, unchanged: u64, failed: u64) -> Vec<u8> {
     format!("s3: Bucket {bucket}: {listed} objects, {unchanged} of them unchanged, {failed} not read.\n").into_bytes()

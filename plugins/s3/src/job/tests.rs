@@ -84,6 +84,30 @@ fn begin(job: &mut S3Job, host: &mut dyn Host, path: &Path) -> Status {
     job.event(host, &Event::BackupCommand(command.as_bytes())).unwrap()
 }
 
+#[test]
+fn objects_of_two_servers_do_not_get_one_name() {
+    let keys = "bucket = \"data\"\naccess_key = \"a\"\nsecret_key = \"s\"\nretries = 0\n";
+    let other = keys.replace("\"data\"", "\"other\"");
+    let (mut job, mut host) = (S3Job::default(), Listener::default());
+    for (name, text, is_taken) in [
+        ("servers-one", format!("{keys}endpoint = \"http://127.0.0.1:1\"\nprefixes = [\"a/\", \"b/\"]"), false),
+        // Another part of the same one, and another bucket.
+        ("servers-more", format!("{keys}endpoint = \"http://127.0.0.1:1\"\nprefixes = [\"b/c\"]"), false),
+        ("servers-else", format!("{other}endpoint = \"http://127.0.0.1:2\""), false),
+        ("servers-apart", format!("{keys}endpoint = \"http://127.0.0.1:2\"\nprefixes = [\"c/\"]"), false),
+        ("servers-within", format!("{keys}endpoint = \"http://127.0.0.1:2\"\nprefixes = [\"b/d\"]"), true),
+        ("servers-all", format!("{keys}endpoint = \"http://127.0.0.1:2\""), true),
+        ("servers-again", format!("{keys}endpoint = \"http://127.0.0.1:1\"\nprefixes = [\"a/\"]"), false),
+    ] {
+        let path = file_of(name, &text);
+        let status = if is_taken { Status::Error } else { Status::Ok };
+        assert_eq!(begin(&mut job, &mut host, &path), status, "{name}: {:?}", host.texts);
+        std::fs::remove_file(path).unwrap();
+    }
+    assert_eq!(host.kinds, [MessageType::Fatal; 2]);
+    assert!(host.texts[0].contains("bucket data of another server") && host.texts[0].contains("prefixes"));
+}
+
 /// A job with or without a list, and what of it is unchanged.
 #[derive(Default)]
 struct Listing {
