@@ -156,6 +156,10 @@ impl BucketSettings {
         if !self.bucket.bytes().all(plain) || matches!(self.bucket.as_str(), "" | "." | "..") {
             return Err(("bucket", texts::NO_BUCKET.to_owned()));
         }
+        // It stands in a header.
+        if !self.region.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(("region", texts::NO_KEY.to_owned()));
+        }
         let uri: Result<Uri, _> = self.endpoint().parse();
         let fits = uri.is_ok_and(|uri| {
             matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some() && matches!(uri.path(), "/" | "")

@@ -32,6 +32,8 @@ fn what_is_wrong_is_said_with_its_line() {
         ("bucket = \"c\"", 4, "duplicate key"),
         ("memory = 1", 4, "memory: "),
         ("timeout = 0", 4, "timeout: "),
+        ("region = \"a\\nb\"", 4, "region: it must have printable ASCII characters"),
+        ("endpoint = \"http://x\"\nregion = \"Zürich\"", 5, "region: "),
     ] {
         let (at, said) = BucketSettings::parse(&format!("{LEAST}{line}\n")).unwrap_err();
         assert!(at == number && said.starts_with(what), "{line}: {at} {said}");
