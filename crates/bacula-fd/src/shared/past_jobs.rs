@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use fd_messages::short_job_name;
+use fd_os::local_time::now;
 use fd_session::JobStatus;
 
 use crate::shared::state_file::FinishedJob;
@@ -99,10 +100,12 @@ impl PastJobs {
     }
 
     /// From which time on jobs are told that failed or had errors: one whose name was removed has
-    /// no next good one, which would end that.
+    /// no next good one, which would end that. An end that has not come yet is that of a clock that
+    /// was set back since.
     fn told_from(&self) -> i64 {
-        let backups = self.jobs.values().filter(|past| past.last.job_type == BACKUP);
-        backups.filter_map(|past| past.good_end).max().map_or(i64::MIN, |end| end.saturating_sub(TOLD))
+        let (now, backups) = (now(), self.jobs.values().filter(|past| past.last.job_type == BACKUP));
+        let ends = backups.filter_map(|past| past.good_end).filter(|end| *end <= now);
+        ends.max().map_or(i64::MIN, |end| end.saturating_sub(TOLD))
     }
 
     /// The same as [`Self::iter`], without those whose last job is told no more.
@@ -185,6 +188,7 @@ mod tests {
         assert_eq!(of(&then(b'T', 1000 + TOLD)), [&all[..], &["z"]].concat());
         assert_eq!(of(&then(b'E', 1001 + TOLD)), [&all[..], &["z"]].concat());
         assert_eq!(of(&then(b'T', 1001 + TOLD)), ["good", "restore", "z"]);
+        assert_eq!(of(&then(b'T', i64::MAX)), [&all[..], &["z"]].concat());
         // What is younger than that is told, and so is what is the youngest itself.
         let two = [failed("a", b'T'), ended("a", b'F', b'f', 2000 + TOLD), ended("b", b'F', b'T', 3000 + TOLD)];
         assert_eq!(of(&two), ["a", "b"]);

@@ -128,11 +128,7 @@ fn confined(file: &[u8], settings: &PluginSettings, world: &dyn World) -> Option
     let (setting, _) = needs_root.into_iter().find(|(_, is_set)| *is_set)?;
     let process = world.process();
     let text = texts::only_root_loads(&String::from_utf8_lossy(file), setting);
-    match process.whose {
-        _ if process.rights.uid == 0 => None,
-        Whose::Unit => Some(Finding::fault(PLUGINS, text, texts::HINT_ONLY_ROOT)),
-        // It may have been root until it had loaded its plugins.
-        Whose::Daemon(_) => Some(Finding::warning(PLUGINS, text, texts::HINT_ONLY_ROOT)),
-        Whose::This => None,
-    }
+    // A daemon that runs may have been root until it had loaded its plugins.
+    let never_root = process.whose == Whose::Unit && process.rights.uid != 0;
+    never_root.then(|| Finding::fault(PLUGINS, text, texts::HINT_ONLY_ROOT))
 }
