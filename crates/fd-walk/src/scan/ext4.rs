@@ -48,6 +48,12 @@ pub(crate) trait Device: Send + Sync {
     fn read(&self, position: u64, bytes: &mut [u8]) -> std::io::Result<()>;
 }
 
+impl<D: Device> Device for &D {
+    fn read(&self, position: u64, bytes: &mut [u8]) -> std::io::Result<()> {
+        (**self).read(position, bytes)
+    }
+}
+
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u16::from_le_bytes)
 }
@@ -292,16 +298,14 @@ impl<D: Device> Ext4<D> {
         Ok(Self { device, layout })
     }
 
-    /// Whether there are no more inodes to be read than these: those that were ever used, or all
-    /// where that is not known.
-    pub(crate) fn is_within(&self, most: u64) -> Result<bool, Refusal> {
-        let mut left = most;
+    /// How many inodes are to be read: those that were ever used, or all where that is not known.
+    pub(crate) fn inodes(&self) -> Result<u64, Refusal> {
+        let mut inodes = 0;
         for group in 0..self.layout.groups {
             let (_, used) = self.table_of(group)?.unwrap_or_default();
-            let Some(rest) = left.checked_sub(used.into()) else { return Ok(false) };
-            left = rest;
+            inodes += u64::from(used);
         }
-        Ok(true)
+        Ok(inodes)
     }
 
     /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.

@@ -25,19 +25,27 @@ impl Device for Disk {
     }
 }
 
-/// The inodes of the file system of this directory, which has this device.
-pub(super) fn open(directory: &OwnedFd, dev: u64) -> Result<Ext4<Disk>, Refusal> {
+/// The inodes of the file system of this directory, which has this device, if there are no more to
+/// be read than these.
+pub(super) fn open(directory: &OwnedFd, dev: u64, most: u64) -> Result<Ext4<Disk>, Refusal> {
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
     if fstatfs(directory).map_err(io::Error::from)?.f_type != EXT {
         return Err(Refusal::Unknown("file system"));
     }
+    let device = device(dev)?;
+    if most < u64::MAX {
+        // Nothing but this number is taken from what is read before the file system is written out.
+        let inodes = Ext4::new(&device)?.inodes()?;
+        if inodes > most {
+            return Err(Refusal::Long(inodes));
+        }
+    }
     // Older kernels may have times only in inodes that are in memory, even when these are written.
     if mounts::is_lazy(dev)? {
         return Err(Refusal::Unknown("mount option"));
     }
-    let device = device(dev)?;
     // It may have been mounted with that before.
     syncfs(directory).map_err(io::Error::from)?;
     Ext4::new(device)

@@ -78,10 +78,7 @@ impl Run {
 
 fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, most: u64, stop: &AtomicBool) -> Result<Known, Refusal> {
     let begun = Moment::now();
-    let table = open::open(&directory, dev)?;
-    if !table.is_within(most)? {
-        return Err(Refusal::Long);
-    }
+    let table = open::open(&directory, dev, most)?;
     let (mut old, mut has_room, mut inodes) = (Inodes::default(), true, 0);
     for group in 0.. {
         if stop.load(Ordering::Relaxed) {

@@ -45,13 +45,34 @@ impl Used {
     }
 }
 
+/// A file system for which it is considered whether to begin.
+#[derive(Clone, Copy)]
+struct Watched {
+    /// So many entries were met.
+    met: u64,
+    is_whole: bool,
+    /// So many inodes are to be read, if a scan was too long already.
+    least: u64,
+}
+
+impl Watched {
+    /// How many inodes may be read if a scan is begun now; `None` if it does not pay yet.
+    fn most(&self, in_use: u64) -> Option<u64> {
+        pays(in_use, self.met, self.is_whole).filter(|most| *most >= self.least)
+    }
+
+    /// What becomes of it when a scan is refused: one that is too long now may pay later.
+    fn after(self, refusal: &Refusal) -> State {
+        match refusal {
+            Refusal::Long(inodes) => State::Watched(Self { least: *inodes, ..self }),
+            _ => State::None,
+        }
+    }
+}
+
 enum State {
-    /// It is considered whether to begin. So many entries were met.
-    Watched {
-        met: u64,
-        is_whole: bool,
-    },
-    Begun(Run),
+    Watched(Watched),
+    Begun(Run, Watched),
     Used(Used),
     /// It was wrong, or another one was.
     Wrong(Used),
@@ -101,20 +122,20 @@ impl Scans {
                 let state = if DISTRUSTED.lock().contains(&dev) {
                     State::None
                 } else {
-                    State::Watched { met: 0, is_whole: open::is_top(directory) }
+                    State::Watched(Watched { met: 0, is_whole: open::is_top(directory), least: 0 })
                 };
                 self.at.push((dev, state));
                 self.at.len() - 1
             }
         };
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
-        if let State::Watched { met, is_whole } = state {
-            *met += STEP;
-            let pays = || open::inodes(directory).and_then(|inodes| pays(inodes, *met, *is_whole));
+        if let State::Watched(watched) = state {
+            watched.met += STEP;
+            let pays = || open::inodes(directory).and_then(|in_use| watched.most(in_use));
             let most = if is_always { Some(u64::MAX) } else { are_dear.then(pays).flatten() };
             let Some(most) = most else { return Ok(None) };
             match Run::begin(directory, dev, self.since, most) {
-                Ok(run) => *state = State::Begun(run),
+                Ok(run) => *state = State::Begun(run, *watched),
                 Err(refusal) => {
                     *state = State::None;
                     return Ok(Some(Err(refusal)));
@@ -122,13 +143,13 @@ impl Scans {
             }
         }
         match std::mem::replace(state, State::None) {
-            State::Begun(run) if is_always || run.has_ended() => {
+            State::Begun(run, watched) if is_always || run.has_ended() => {
                 let ended = run.end(|| !is_canceled()).filter(|_| !is_canceled());
                 let Some(ended) = ended else { return Err(WalkEnd::Canceled) };
-                if let Ok(known) = &ended {
-                    let left_out = vec![0; known.old.pieces()];
-                    *state = State::Used(Used { known: Arc::clone(known), left_out });
-                }
+                *state = match &ended {
+                    Ok(known) => State::Used(Used { known: Arc::clone(known), left_out: vec![0; known.old.pieces()] }),
+                    Err(refusal) => watched.after(refusal),
+                };
                 return Ok(Some(ended));
             }
             other => *state = other,
@@ -210,12 +231,12 @@ impl Drop for Scans {
     /// Ends those that still read, so that the file systems can be unmounted after the walk.
     fn drop(&mut self) {
         for (_, state) in &self.at {
-            if let State::Begun(run) = state {
+            if let State::Begun(run, _) = state {
                 run.stop();
             }
         }
         for (_, state) in self.at.drain(..) {
-            if let State::Begun(run) = state {
+            if let State::Begun(run, _) = state {
                 let _ended = run.end(|| false);
             }
         }
@@ -282,5 +303,26 @@ mod tests {
         ] {
             assert_eq!(pays(inodes, met, is_whole), wanted, "{inodes} {met} {is_whole}");
         }
+    }
+
+    #[test]
+    fn a_scan_that_was_too_long_is_begun_again_once_it_pays() {
+        const EVER_USED: u64 = 600_000;
+        let (mut watched, mut begun) = (Watched { met: 0, is_whole: false, least: 0 }, Vec::new());
+        while watched.met < 300_000 {
+            watched.met += STEP;
+            let Some(most) = watched.most(500_000) else { continue };
+            begun.push(watched.met);
+            if EVER_USED <= most {
+                break;
+            }
+            let State::Watched(again) = watched.after(&Refusal::Long(EVER_USED)) else { break };
+            watched = again;
+        }
+        assert_eq!(begun, [41_696, 50_016], "first once twelve for each are more than what is in use");
+        assert!(matches!(watched.after(&Refusal::Stopped), State::None));
+        // The longer a walk of a whole file system takes, the less it pays.
+        let whole = Watched { met: 32, is_whole: true, least: EVER_USED };
+        assert_eq!((whole.most(50_000), whole.most(50_032)), (None, Some(EVER_USED)));
     }
 }

@@ -15,8 +15,8 @@ pub(crate) enum Refusal {
     Unknown(&'static str),
     /// A structure makes no sense.
     Structure(&'static str),
-    /// There is more to be read than it is worth.
-    Long,
+    /// There is more to be read than it is worth: so many inodes.
+    Long(u64),
     Failed(std::io::Error),
     /// The walk does not want it any more.
     Stopped,
@@ -33,7 +33,7 @@ impl std::fmt::Display for Refusal {
         match self {
             Self::Unknown(what) => write!(to, "unknown {what}"),
             Self::Structure(what) => write!(to, "bad {what}"),
-            Self::Long => to.write_str("long tables"),
+            Self::Long(_) => to.write_str("long tables"),
             Self::Failed(error) => error.fmt(to),
             Self::Stopped => to.write_str("stopped"),
         }
