@@ -93,8 +93,9 @@ fn is_confined(label: io::Result<String>) -> bool {
         Err(error) => return error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::InvalidInput,
     };
     let label = label.trim_end_matches(['\0', '\n']);
-    let is_free_by_selinux =
-        label == "kernel" || label.split(':').nth(2).is_some_and(|name| name.starts_with("unconfined_"));
+    // The second is that of privileged containers.
+    let is_free_type = |name: &str| name.starts_with("unconfined_") || name == "spc_t";
+    let is_free_by_selinux = label == "kernel" || label.split(':').nth(2).is_some_and(is_free_type);
     let is_free_by_apparmor = label == "unconfined" || label.ends_with(" (unconfined)");
     !(label.is_empty() || is_free_by_selinux || is_free_by_apparmor)
 }
@@ -128,6 +129,7 @@ mod tests {
             "bacula-fd (unconfined)\n",
             "system_u:system_r:unconfined_service_t:s0\0",
             "unconfined_u:unconfined_r:unconfined_t:s0-s0:c0.c1023",
+            "system_u:system_r:spc_t:s0\0",
         ];
         assert!(!free.into_iter().any(is_confined));
         let confined = [
@@ -135,6 +137,8 @@ mod tests {
             "unconfined-fd (complain)",
             "system_u:system_r:bacula_t:s0",
             "unconfined_u:unconfined_r:bacula_t:s0",
+            "system_u:system_r:spc_type_t:s0",
+            "spc_t",
             "_",
         ];
         assert!(confined.into_iter().all(is_confined));

@@ -74,6 +74,18 @@ pub(crate) fn run(words: &[&OsStr]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
+/// Whether this process has a security label that may confine it: then there is no scan.
+fn is_confined() -> bool {
+    let label = fs::read_to_string("/proc/thread-self/attr/current").unwrap_or_default();
+    let label = label.trim_end_matches(['\0', '\n']);
+    // SELinux: user, role, type, level. AppArmor: a profile, and its mode.
+    let name = label.split(':').nth(2).unwrap_or(label);
+    let is_free = ["", "kernel", "unconfined", "spc_t"].contains(&name)
+        || name.starts_with("unconfined_")
+        || name.ends_with(" (unconfined)");
+    !is_free
+}
+
 impl Volume {
     /// Says why if this machine can't make it.
     pub(crate) fn make(kind: Kind) -> Result<Self, &'static str> {
@@ -82,6 +94,9 @@ impl Volume {
         }
         if !Path::new("/dev/loop-control").exists() {
             return Err("there are no loop devices");
+        }
+        if is_confined() {
+            return Err("a security label may confine this process, which has no scan then");
         }
         let folder = tempfile::tempdir().expect("a folder");
         let memory = Path::new("/dev/shm");
