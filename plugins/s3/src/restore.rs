@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use aws_smithy_types::date_time::Format;
 use fd_messages::MessageType;
 use fd_plugins::{CreateStatus, Host, Io, IoDone, MetadataPacket, RestoreFile, Status};
 use fd_records::Replace;
-use rustix::fs::{CWD, Mode, OFlags, XattrFlags, fsetxattr, openat};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, XattrFlags, fsetxattr, fstat, open, openat, readlinkat};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use crate::client::Client;
 use crate::error::S3Error;
@@ -25,6 +28,8 @@ use crate::work::Cancel;
 
 /// So many files are named that could not get what was saved with them.
 const MOST_NAMED: u64 = 25;
+/// Most links on the way to a file, as the kernel's own limit.
+const MOST_LINKS: u32 = 40;
 
 /// The places in buckets that objects were restored to in a job, and which bucket's they were.
 pub(crate) type Places = BTreeMap<String, String>;
@@ -194,32 +199,66 @@ fn takes(uploads: &Uploads, file: &RestoreFile, key: &[u8]) -> Result<bool, S3Er
 /// the error is that of the first.
 fn set_extras(file: &RestoreFile, extras: &Extras) -> io::Result<()> {
     let opened = open_restored(file)?;
-    if !opened.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
     let set = extras.attributes().map(|(name, value)| fsetxattr(&opened, name.as_str(), value, XattrFlags::empty()));
     Ok(set.fold(Ok(()), Result::and)?)
 }
 
-/// Opens a restored file. Below the place of the restore no link is followed. Without one, as with
-/// `where=/` and `RegexWhere`, the directory is the one that the daemon has found by the name.
+/// Opens a restored file, and nothing but a file. Below the place of the restore no link is
+/// followed. Without one, as with `where=/` and `RegexWhere`, one is that only root and the user
+/// of this process can have put there. Step by step, as older kernels have no call for it.
 fn open_restored(file: &RestoreFile) -> io::Result<File> {
     let place = file.place.as_deref().filter(|place| !place.is_empty() && file.name.starts_with(place));
-    let directory = || file.name.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
-    let (way, below) = file.name.split_at_checked(place.map_or_else(directory, <[u8]>::len)).unwrap_or_default();
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut reached = openat(CWD, way, flags, Mode::empty())?;
-    let mut names = below.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
-    let last = names.next_back().unwrap_or_default();
-    // Step by step, as older kernels have no call for it.
-    for name in names {
-        if name == b".." {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        reached = openat(&reached, name, flags | OFlags::NOFOLLOW, Mode::empty())?;
+    let top: &[u8] = if file.name.starts_with(b"/") { b"/" } else { b"." };
+    let split = place.map(|place| file.name.split_at_checked(place.len()).unwrap_or_default());
+    let (way, below) = split.unwrap_or((top, &file.name));
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut reached = openat(CWD, way, directory, Mode::empty())?;
+    let mut names = steps(below);
+    if names.iter().any(|name| name == b"..") {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(File::from(openat(&reached, last, flags, Mode::empty())?))
+    let mut links = 0;
+    while let Some(name) = names.pop() {
+        let next = openat(&reached, name, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+        let stat = fstat(&next)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => reached = next,
+            // The opening alone can move a tape, or start a watchdog.
+            FileType::RegularFile if names.is_empty() => {
+                let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+                return Ok(File::from(open(format!("/proc/self/fd/{}", next.as_raw_fd()), flags, Mode::empty())?));
+            }
+            FileType::Symlink => {
+                links += 1;
+                let is_followed = place.is_none() && !names.is_empty() && links <= MOST_LINKS;
+                if !is_followed || !is_ours(&stat) || !is_ours_alone(&fstat(&reached)?) {
+                    return Err(Errno::LOOP.into());
+                }
+                let target = readlinkat(&next, "", Vec::new())?.into_bytes();
+                if target.starts_with(b"/") {
+                    reached = openat(CWD, "/", directory, Mode::empty())?;
+                }
+                names.extend(steps(&target));
+            }
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+    Err(io::ErrorKind::InvalidInput.into())
+}
+
+/// The names of a path, the first one last.
+fn steps(path: &[u8]) -> Vec<Vec<u8>> {
+    path.rsplit(|byte| *byte == b'/').filter(|name| !name.is_empty()).map(<[u8]>::to_vec).collect()
+}
+
+/// Whether this belongs to root or the user of this process.
+fn is_ours(stat: &Stat) -> bool {
+    [0, geteuid().as_raw()].contains(&stat.st_uid)
+}
+
+/// Whether nobody else can put a link of ours into this directory.
+fn is_ours_alone(stat: &Stat) -> bool {
+    is_ours(stat) && (stat.st_mode & 0o022 == 0 || stat.st_mode & 0o1000 != 0)
 }
 
 #[cfg(test)]

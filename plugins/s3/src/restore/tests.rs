@@ -107,6 +107,17 @@ fn what_was_saved_with_an_object_comes_back_at_any_place() {
     std::fs::write(root.join("real/@s3/b/a"), b"data").unwrap();
     std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
     std::os::unix::fs::symlink("a", root.join("real/@s3/b/l")).unwrap();
+    let link_to = |target: &str, name: &str| std::os::unix::fs::symlink(target, root.join(name)).unwrap();
+    link_to("loop", "loop");
+    link_to("real/../link", "chain");
+    // A link of another user, a link to it, and one that another user may have moved.
+    link_to("real", "foreign");
+    link_to("foreign", "behind");
+    std::fs::create_dir(root.join("open")).unwrap();
+    link_to("../real", "open/link");
+    std::fs::set_permissions(root.join("open"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let is_foreign = std::os::unix::fs::lchown(root.join("foreign"), Some(65_534), None).is_ok();
+    rustix::fs::mknodat(CWD, root.join("real/@s3/b/fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
     let path = |name: &str| root.join(name).into_os_string().into_encoded_bytes();
     for (place, name, is_found) in [
         (Some(path("real")), "real/@s3/b/a", true),
@@ -116,12 +127,19 @@ fn what_was_saved_with_an_object_comes_back_at_any_place() {
         (Some(Vec::new()), "real/@s3/b/a", true),
         (Some(Vec::new()), "link/@s3/b/a", true),
         (None, "link/@s3/b/a", true),
+        (None, "chain/@s3/b/a", true),
+        (None, "foreign/@s3/b/a", !is_foreign),
+        (None, "behind/@s3/b/a", !is_foreign),
+        (None, "open/link/@s3/b/a", false),
+        (None, "loop/@s3/b/a", false),
         // Below the place, and at its end, no link is followed, nor is anything above it reached.
         (Some(path("")), "link/@s3/b/a", false),
         (Some(path("real/@s3")), "real/@s3/../@s3/b/a", false),
         (Some(path("real")), "real/@s3/b/l", false),
         (None, "real/@s3/b/l", false),
         (None, "real/@s3/b", false),
+        (None, "real/@s3/b/fifo", false),
+        (None, "real/@s3/b/a/a", false),
         (None, "real/@s3/b/other", false),
         (Some(path("real/@s3/b/a")), "real/@s3/b/a", false),
     ] {
