@@ -79,8 +79,6 @@ struct Counts {
     listed: u64,
     unchanged: u64,
     failed: u64,
-    /// Those that were handed over: their data may still fail.
-    begun: u64,
 }
 
 impl Backup {
@@ -107,15 +105,10 @@ impl Backup {
         match self.find(host, file) {
             Ok(true) => Status::Ok,
             Ok(false) => {
-                let Counts { listed, unchanged, failed, begun } = self.counts;
+                let Counts { listed, unchanged, failed } = self.counts;
                 let bucket = &self.client.settings().bucket;
                 if !self.mode.estimates {
                     host.message(MessageType::Info, &texts::summary(bucket, listed, unchanged, failed));
-                }
-                // As for files: what is not accurate would not try them again.
-                if failed > 0 && unchanged == 0 && begun == 0 && !self.mode.accurate {
-                    host.message(MessageType::Fatal, &texts::none_read(bucket, failed));
-                    return Status::Error;
                 }
                 Status::Stop
             }
@@ -127,6 +120,12 @@ impl Backup {
                 Status::Error
             }
         }
+    }
+
+    /// How many objects could not be read, unless that is well: later accurate jobs try them again,
+    /// and where others are unchanged, an earlier job has those.
+    pub(crate) const fn unread(&self) -> u64 {
+        if self.mode.accurate || self.counts.unchanged > 0 { 0 } else { self.counts.failed }
     }
 
     fn find(&mut self, host: &mut dyn Host, file: &mut SavePacket) -> Result<bool, S3Error> {
@@ -141,7 +140,6 @@ impl Backup {
             let head = self.cancel.wait(fetch.head())?;
             match head {
                 Ok(head) => {
-                    self.counts.begun += 1;
                     describe(file, name.clone(), &listed, Some(&head));
                     self.current = Some(Current { name, fetch, piece: Bytes::new(), failed: None });
                     return Ok(true);

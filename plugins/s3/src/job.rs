@@ -40,6 +40,10 @@ pub(crate) struct S3Job {
     saved: Vec<(String, BucketSettings)>,
     /// The object of the command is to be saved before its files.
     object_due: bool,
+    /// How many such objects there were. They count as files.
+    objects: i32,
+    /// Objects of buckets that could not be read.
+    unread: u64,
     /// The bucket files that a user wants for restores.
     into: FilledIn,
 }
@@ -76,6 +80,10 @@ impl Instance for S3Job {
                 self.object_due = false;
                 self.begin_backup(host, command, true)
             }
+            Event::EndBackupJob => {
+                self.must_have_saved(host);
+                Status::Ok
+            }
             Event::RestoreCommand(command) => self.begin_restore(host, command),
             Event::RestoreObject(Some(object)) => RESTORE_INTO.take(&mut self.into, host, object),
             Event::EndRestoreJob => {
@@ -96,6 +104,7 @@ impl Instance for S3Job {
         file: &mut SavePacket,
     ) -> Called<Status> {
         if std::mem::take(&mut self.object_due) && reads {
+            self.objects += 1;
             RESTORE_INTO.offer(file);
             return Ok(Status::Ok);
         }
@@ -141,7 +150,23 @@ impl Instance for S3Job {
 }
 
 impl S3Job {
+    /// A command of a backup has ended.
+    fn end_backup(&mut self) {
+        self.unread += self.backup.take().map_or(0, |backup| backup.unread());
+    }
+
+    /// Fails a job that has objects that it could not read, and has saved nothing: what builds on
+    /// it would not try them again. The daemon does not count them, as they were not handed over.
+    fn must_have_saved(&mut self, host: &mut dyn Host) {
+        self.end_backup();
+        let files = number_of(host.value(Variable::FileIndex).as_ref());
+        if self.unread > 0 && files.is_some_and(|files| files <= self.objects) && !self.cancel.0.is_set() {
+            host.message(MessageType::Fatal, &texts::none_read(self.unread));
+        }
+    }
+
     fn begin_backup(&mut self, host: &mut dyn Host, command: &[u8], estimates: bool) -> Status {
+        self.end_backup();
         let number = number_of(host.value(Variable::Level).as_ref());
         let level = self.level.or_else(|| number.and_then(|number| u8::try_from(number).ok()));
         let accurate = number_of(host.value(Variable::Accurate).as_ref()).is_some_and(|is| is != 0);

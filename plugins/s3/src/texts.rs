@@ -133,9 +133,9 @@ pub(crate) fn gone(name: &[u8]) -> Vec<u8> {
     one_line(&[b"s3: Deleted since it was listed: ", name, b"\n"])
 }
 
-/// A bucket of which nothing is saved.
-pub(crate) fn none_read(bucket: &str, failed: u64) -> Vec<u8> {
-    format!("s3: No object of bucket {bucket} could be read: of {failed}, no data is saved\n").into_bytes()
+/// A job that has saved nothing.
+pub(crate) fn none_read(failed: u64) -> Vec<u8> {
+    format!("s3: {failed} object(s) could not be read, and the job has saved nothing else\n").into_bytes()
 }
 
 /// A bucket whose objects have the names of those of another server's.

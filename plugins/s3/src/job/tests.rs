@@ -114,6 +114,8 @@ struct Listing {
     listener: Listener,
     is_accurate: bool,
     unchanged: &'static [&'static str],
+    /// The job's files and objects at its end.
+    files: i32,
     asked: Stat,
     seen: Vec<String>,
 }
@@ -128,7 +130,11 @@ impl Host for Listing {
     }
 
     fn value(&mut self, variable: Variable) -> Option<Value> {
-        (variable == Variable::Accurate).then_some(Value::Number(self.is_accurate.into()))
+        match variable {
+            Variable::Accurate => Some(Value::Number(self.is_accurate.into())),
+            Variable::FileIndex => Some(Value::Number(self.files)),
+            _ => None,
+        }
     }
 
     fn mark_seen(&mut self, name: &[u8]) -> Status {
@@ -148,7 +154,7 @@ impl Host for Listing {
 }
 
 /// Saves a bucket with the objects `a`, `b` and `c`, of which only `a` may be read, and that only
-/// sometimes. What the plugin says to each file, and which objects it has asked for.
+/// sometimes. What the plugin says to each file behind its own, and which objects it has asked for.
 fn save(name: &str, level: u8, may_read: bool, host: &mut Listing) -> (Vec<Status>, Vec<String>) {
     let fetched: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = Arc::clone(&fetched);
@@ -173,28 +179,38 @@ fn save(name: &str, level: u8, may_read: bool, host: &mut Listing) -> (Vec<Statu
     assert_eq!(job.event(host, &Event::Level(level)), Ok(Status::Ok));
     assert_eq!(begin(&mut job, host, &path), Status::Ok);
     std::fs::remove_file(path).unwrap();
+    if level == b'F' {
+        assert_eq!(job.start_backup_file(host, b"", true, &mut SavePacket::empty()), Ok(Status::Ok));
+    }
     let mut said = Vec::new();
     while said.last().is_none_or(|status| *status == Status::Ok) {
-        said.push(job.start_backup_file(host, b"", false, &mut SavePacket::empty()).unwrap());
+        said.push(job.start_backup_file(host, b"", true, &mut SavePacket::empty()).unwrap());
     }
+    assert!(!host.listener.kinds.contains(&MessageType::Fatal), "what comes behind it is saved, too");
+    assert_eq!(job.event(host, &Event::EndBackupJob), Ok(Status::Ok));
     let mut fetched = std::mem::take(&mut *fetched.lock().unwrap());
     fetched.sort();
     (said, fetched)
 }
 
 #[test]
-fn a_bucket_of_which_no_object_can_be_read_fails_a_job_that_builds_on_no_list() {
-    for (level, is_accurate, unchanged, may_read, said) in [
-        (b'F', false, &[][..], false, &[Status::Error][..]),
-        (b'I', false, &[], false, &[Status::Error]),
-        (b'F', false, &[], true, &[Status::Ok, Status::Stop]),
-        (b'I', false, &["a"], false, &[Status::Stop]),
-        (b'I', true, &[], false, &[Status::Stop]),
+fn a_job_that_reads_no_object_and_saves_nothing_else_fails_at_its_end() {
+    for (level, is_accurate, unchanged, may_read, files, fails) in [
+        // The first of a Full's files is what asks for another bucket at a restore.
+        (b'F', false, &[][..], false, 1, true),
+        (b'F', false, &[], false, 2, false),
+        (b'F', false, &[], true, 2, false),
+        (b'I', false, &[], false, 0, true),
+        (b'I', false, &[], false, 1, false),
+        (b'I', false, &["a"], false, 0, false),
+        (b'I', true, &[], false, 0, false),
     ] {
-        let mut host = Listing { is_accurate, unchanged, ..Listing::default() };
-        assert_eq!(save("unread", level, may_read, &mut host).0, said, "{} {is_accurate}", char::from(level));
-        let fatal = host.listener.kinds.iter().filter(|kind| **kind == MessageType::Fatal).count();
-        assert_eq!(fatal, usize::from(said == [Status::Error]), "{:?}", host.listener.texts);
+        let mut host = Listing { is_accurate, unchanged, files, ..Listing::default() };
+        let read = [Status::Ok, Status::Stop];
+        assert_eq!(save("unread", level, may_read, &mut host).0, read[usize::from(!may_read)..], "{files}");
+        let fatal = host.listener.texts.iter().filter(|text| text.ends_with("has saved nothing else\n")).count();
+        assert_eq!(fatal, usize::from(fails), "{} {files}: {:?}", char::from(level), host.listener.texts);
+        assert_eq!(host.listener.kinds.contains(&MessageType::Fatal), fails);
         // What was not read stays as the list has it.
         if is_accurate {
             assert_eq!(host.seen, ["/@s3/b/a", "/@s3/b/b", "/@s3/b/c"]);
