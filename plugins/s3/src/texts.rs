@@ -138,10 +138,10 @@ pub(crate) fn none_read(failed: u64) -> Vec<u8> {
     format!("s3: {failed} object(s) could not be read, and the job has saved nothing else\n").into_bytes()
 }
 
-/// A bucket whose objects have the names of those of another server's.
+/// A bucket whose objects have the names of those of one at another address.
 pub(crate) fn same_names(bucket: &str) -> String {
     format!(
-        "this FileSet has a bucket {bucket} of another server, and the objects of both would have the same names: \
+        "this FileSet has a bucket {bucket} at another address, and the objects of both would have the same names: \
          give it a FileSet and a job of its own, or prefixes that the other one does not have"
     )
 }
@@ -184,7 +184,7 @@ pub(crate) fn no_attributes_in_all(count: u64) -> Vec<u8> {
 
 /// Objects of a canceled restore that were on their way.
 pub(crate) fn given_up(count: usize) -> Vec<u8> {
-    format!("s3: {count} objects were on their way into the bucket and may not be there\n").into_bytes()
+    format!("s3: {count} object(s) were on their way into the bucket and may not be there\n").into_bytes()
 }
 
 /// A user wants a restore to go into a bucket.

@@ -12,7 +12,7 @@ use md5::{Digest as _, Md5};
 use quick_xml::de::from_reader;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinError, JoinHandle};
 
 use crate::client::{Ask, Client, LONGEST_WORD, Refusal, Tries, encode_value};
 use crate::error::S3Error;
@@ -42,6 +42,15 @@ struct Running {
     key: Vec<u8>,
     bytes: usize,
     task: JoinHandle<Result<(), S3Error>>,
+}
+
+impl Running {
+    /// Says what went wrong with an object whose work has ended.
+    fn say(&self, host: &mut dyn Host, stored: Result<Result<(), S3Error>, JoinError>) {
+        if let Err(error) = stored.unwrap_or_else(|died| Err(S3Error::nonsense(&died))) {
+            host.message(MessageType::Error, &texts::not_stored(&self.name, &error));
+        }
+    }
 }
 
 /// An object whose data comes.
@@ -224,14 +233,7 @@ impl Uploads {
                 }
             };
             self.bytes = self.bytes.saturating_sub(running.bytes);
-            match stored {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => host.message(MessageType::Error, &texts::not_stored(&running.name, &error)),
-                Err(error) => {
-                    let error = S3Error::nonsense(&error);
-                    host.message(MessageType::Error, &texts::not_stored(&running.name, &error));
-                }
-            }
+            running.say(host, stored);
         }
         Ok(())
     }
@@ -245,7 +247,19 @@ impl Uploads {
 
     /// Waits for all that are on their way. Those that a cancel gives up count as restored already.
     pub(crate) fn wait_for_all(&mut self, host: &mut dyn Host) {
-        if self.wait_until(host, 0, usize::MAX).is_err() {
+        if self.wait_until(host, 0, usize::MAX).is_ok() {
+            return;
+        }
+        // Not all that nobody has waited for are still on their way.
+        let running = std::mem::take(&mut self.running).into_iter();
+        let (ended, given_up) = running.partition::<VecDeque<_>, _>(|running| running.task.is_finished());
+        for mut running in ended {
+            if let Some(stored) = wait_a_moment(&mut running.task) {
+                running.say(host, stored);
+            }
+        }
+        self.running = given_up;
+        if !self.running.is_empty() {
             host.message(MessageType::Error, &texts::given_up(self.running.len()));
         }
     }

@@ -105,7 +105,7 @@ fn objects_of_two_servers_do_not_get_one_name() {
         std::fs::remove_file(path).unwrap();
     }
     assert_eq!(host.kinds, [MessageType::Fatal; 2]);
-    assert!(host.texts[0].contains("bucket data of another server") && host.texts[0].contains("prefixes"));
+    assert!(host.texts[0].contains("bucket data at another address") && host.texts[0].contains("prefixes"));
 }
 
 /// A job with or without a list, and what of it is unchanged.

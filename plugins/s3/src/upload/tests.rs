@@ -124,21 +124,38 @@ fn a_cancel_says_how_many_objects_were_on_their_way() {
     let (came, news) = std::sync::mpsc::channel();
     let server = client(move |asked| {
         came.send(asked.method.clone()).unwrap();
-        std::thread::park();
-        None
+        match asked.target.trim_start_matches("/b/") {
+            "stored" => Some((200, "ETag: \"x\"\r\n", Vec::new())),
+            "refused" => Some((403, "", Vec::new())),
+            _ => {
+                std::thread::park();
+                None
+            }
+        }
     });
     let (cancel, mut host) = (Cancel::default(), Listener::default());
     let mut uploads = Uploads::new(server, cancel.clone());
-    for key in ["a", "b", "c"] {
+    for key in ["a", "stored", "refused", "b", "c"] {
         let mut upload = Upload::new(key.into(), key.into(), 1);
         uploads.write(&mut upload, b"x").unwrap();
         uploads.finish(&mut host, &mut upload).unwrap();
         assert_eq!(news.recv().unwrap(), "PUT");
     }
+    let has_ended =
+        |uploads: &Uploads| uploads.running.iter().filter(|running| running.task.is_finished()).count() == 2;
+    while !has_ended(&uploads) {
+        std::thread::yield_now();
+    }
     cancel.set();
     // What comes then must not hide any of them.
     assert_eq!(uploads.wait_for(&mut host, b"a"), Err(S3Error::Canceled));
     uploads.wait_for_all(&mut host);
-    assert_eq!(host.texts, ["s3: 3 objects were on their way into the bucket and may not be there\n"]);
-    assert_eq!(host.kinds, [MessageType::Error]);
+    assert_eq!(
+        host.texts,
+        [
+            "s3: Could not restore refused: the server answers 403\n",
+            "s3: 3 object(s) were on their way into the bucket and may not be there\n"
+        ]
+    );
+    assert_eq!(host.kinds, [MessageType::Error; 2]);
 }
