@@ -160,7 +160,8 @@ impl S3Job {
     fn must_have_saved(&mut self, host: &mut dyn Host) {
         self.end_backup();
         let files = number_of(host.value(Variable::FileIndex).as_ref());
-        if self.unread > 0 && files.is_some_and(|files| files <= self.objects) && !self.cancel.0.is_set() {
+        let is_ended_already = self.cancel.0.is_set() || host.facts().is_canceled();
+        if self.unread > 0 && files.is_some_and(|files| files <= self.objects) && !is_ended_already {
             host.message(MessageType::Fatal, &texts::none_read(self.unread));
         }
     }

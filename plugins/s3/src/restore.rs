@@ -13,7 +13,6 @@ use fd_messages::MessageType;
 use fd_plugins::{CreateStatus, Host, Io, IoDone, MetadataPacket, RestoreFile, Status};
 use fd_records::Replace;
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, XattrFlags, fsetxattr, fstat, open, openat, readlinkat};
-use rustix::io::Errno;
 use rustix::process::geteuid;
 
 use crate::client::Client;
@@ -232,7 +231,7 @@ fn open_restored(file: &RestoreFile) -> io::Result<File> {
                 links += 1;
                 let is_followed = place.is_none() && !names.is_empty() && links <= MOST_LINKS;
                 if !is_followed || !is_ours(&stat) || !is_ours_alone(&fstat(&reached)?) {
-                    return Err(Errno::LOOP.into());
+                    return Err(io::Error::other("a symbolic link on the way to it is not followed"));
                 }
                 let target = readlinkat(&next, "", Vec::new())?.into_bytes();
                 if target.starts_with(b"/") {

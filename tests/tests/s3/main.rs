@@ -294,6 +294,24 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     bed.client("ours")?.daemon().process()?.must_run()
 }
 
+/// Its next Incremental would not look for what it has missed.
+#[test]
+fn a_full_of_which_nothing_could_be_read_does_not_end_well() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(ONLY_OURS);
+    }
+    let fake = Fake::start();
+    fake.put("forbidden", Object::new(b"data").with(Fault::Forbidden));
+    let bed = bed_with(&fake, "")?;
+    let job = bed.backup("ours", "level=Full")?.must_be('f')?;
+    let text = "Fatal error: s3: 1 object(s) could not be read, and the job has saved nothing else";
+    assert!(job.log.contains(text), "{}", job.log);
+    fake.put("other", Object::new(b"data"));
+    let job = bed.backup("ours", "level=Full")?;
+    assert!(job.log.contains("Backup OK -- with warnings") && !job.log.contains(text), "{}", job.log);
+    Ok(())
+}
+
 #[test]
 fn a_full_that_is_resumed_goes_on_in_its_bucket() -> Result<()> {
     const SAVED: usize = 20;

@@ -104,6 +104,8 @@ fn an_object_that_is_there_is_replaced_as_the_mode_says() {
 fn what_was_saved_with_an_object_comes_back_at_any_place() {
     let root = std::env::temp_dir().join(format!("ferrofd-s3-extras-{}", std::process::id()));
     std::fs::create_dir_all(root.join("real/@s3/b")).unwrap();
+    // Whatever the umask.
+    std::fs::set_permissions(&root, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::write(root.join("real/@s3/b/a"), b"data").unwrap();
     std::os::unix::fs::symlink(root.join("real"), root.join("link")).unwrap();
     std::os::unix::fs::symlink("a", root.join("real/@s3/b/l")).unwrap();
