@@ -175,9 +175,10 @@ fn attributes_of_file_with(text: &str) -> Option<Vec<String>> {
 fn an_attribute_that_fails_costs_only_itself() {
     let long = "a".repeat(300);
     let text = format!("s3 1\nx-amz-meta-{long}: value\nx-amz-meta-b: value\n");
-    if let Some(names) = attributes_of_file_with(&text) {
-        assert_eq!(names, ["user.s3.x-amz-meta-b"]);
-    }
+    let Some(names) = attributes_of_file_with(&text) else {
+        return skip::part("the temporary folder has no extended attributes of users");
+    };
+    assert_eq!(names, ["user.s3.x-amz-meta-b"]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use fd_config::{Bpipe, PluginSettings};
 use fd_os::io_error_text;
 
 use super::case::Case;
+use super::files::changed_by_others;
 use crate::daemon::plugins::BPIPE;
 use crate::diagnose::finding::{Finding, State};
 use crate::diagnose::texts::{self, PID_DIRECTORY, PLUGINS, WORKING_DIRECTORY};
@@ -14,7 +15,6 @@ use crate::diagnose::world::{Whose, World};
 use crate::texts::{plugin_host_unusable, plugin_settings_unused};
 
 const OTHERS_WRITE: u32 = 0o002;
-const GROUP_WRITES: u32 = 0o020;
 /// Less is a warning, in bytes: spooled mails and lists of a job may need it.
 const FREE_SPACE: u64 = 64 << 20;
 /// How the file of a plugin ends.
@@ -93,11 +93,8 @@ fn plugins(directory: &Path, settings: &PluginSettings, world: &dyn World) -> Ve
     let user = world.process().rights.uid;
     for path in iter::once(directory.to_owned()).chain(paths) {
         let Ok(about) = world.about(&path) else { continue };
-        if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 {
-            return vec![Finding::fault(PLUGINS, texts::others_write(&path, about.mode), texts::chmod_755(&path))];
-        }
-        if about.uid != 0 && about.uid != user {
-            return vec![Finding::fault(PLUGINS, texts::other_owner(&path, about.uid), texts::chown_root(&path))];
+        if let Some(finding) = changed_by_others(PLUGINS, &path, about, user, texts::chmod_755(&path)) {
+            return vec![finding];
         }
     }
     let files: Vec<_> = plugins.iter().map(Vec::as_slice).collect();

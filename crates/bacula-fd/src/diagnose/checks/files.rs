@@ -8,7 +8,7 @@ use fd_os::io_error_text;
 use super::case::Case;
 use crate::diagnose::finding::Finding;
 use crate::diagnose::texts::{self, FILES};
-use crate::diagnose::world::World;
+use crate::diagnose::world::{About, World};
 
 const OTHERS_READ: u32 = 0o004;
 const OTHERS_WRITE: u32 = 0o002;
@@ -58,15 +58,25 @@ fn of_file(file: &Path, is_secret: bool, user: u32, world: &dyn World) -> Option
             return Some(Finding::fault(FILES, text, texts::hint(&error, texts::HINT_FILES)));
         }
     };
-    // A plain group may be that of the administrators; every member can become root then.
+    let is_open = is_secret && about.mode & OTHERS_READ != 0;
+    let read = || Finding::warning(FILES, texts::others_read(file, about.mode), texts::chmod_640(file));
+    changed_by_others(FILES, file, about, user, texts::chmod_640(file)).or_else(|| is_open.then(read))
+}
+
+/// Who else than root and the daemon's user can change this. A plain group may be that of the
+/// administrators; every member can become root then.
+pub(super) fn changed_by_others(
+    area: &'static str,
+    path: &Path,
+    about: About,
+    user: u32,
+    close: String,
+) -> Option<Finding> {
     if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 {
-        return Some(Finding::fault(FILES, texts::others_write(file, about.mode), texts::chmod_640(file)));
+        return Some(Finding::fault(area, texts::others_write(path, about.mode), close));
     }
-    if about.uid != 0 && about.uid != user {
-        return Some(Finding::fault(FILES, texts::other_owner(file, about.uid), texts::chown_root(file)));
-    }
-    (is_secret && about.mode & OTHERS_READ != 0)
-        .then(|| Finding::warning(FILES, texts::others_read(file, about.mode), texts::chmod_640(file)))
+    (about.uid != 0 && about.uid != user)
+        .then(|| Finding::fault(area, texts::other_owner(path, about.uid), texts::chown_root(path)))
 }
 
 /// Where a file is.
@@ -79,9 +89,7 @@ fn folder(file: &Path) -> Option<&Path> {
 /// others in a sticky one. One that can't be looked at is another check's.
 fn of_folder(folder: &Path, user: u32, world: &dyn World) -> Option<Finding> {
     let about = world.about(folder).ok()?;
-    if about.mode & (OTHERS_WRITE | GROUP_WRITES) != 0 && about.mode & STICKY == 0 {
-        return Some(Finding::fault(FILES, texts::others_write(folder, about.mode), texts::chmod_755(folder)));
-    }
-    (about.uid != 0 && about.uid != user)
-        .then(|| Finding::fault(FILES, texts::other_owner(folder, about.uid), texts::chown_root(folder)))
+    let not_by_mode = if about.mode & STICKY == 0 { 0 } else { OTHERS_WRITE | GROUP_WRITES };
+    let about = About { mode: about.mode & !not_by_mode, ..about };
+    changed_by_others(FILES, folder, about, user, texts::chmod_755(folder))
 }
