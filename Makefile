@@ -31,9 +31,7 @@ TARGETS ?=
 # names, and locale changes the locale: there are no /etc/hosts and no locales. daemon starts as Debian configures it,
 # on a host whose own name has no address. connections makes networks with iproute2 and reads hosts.allow. The house
 # rules ask git for the sources. What needs the kernel or the stock daemons only is the same on any host.
-# They are built as the demo is, and both in minutes less: how fast a program is, is not looked at there.
-FRESH := CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_DEBUG=0 scripts/fresh-root
-FRESH_TESTS := --release -p bed -p fd-os -p fd-transport
+FRESH_TESTS := -p bed -p fd-os -p fd-transport
 FRESH_TARGETS := --lib --test locale --test daemon --test connections
 
 # What `make nightly` runs, whatever fails of it; the last one takes most of the night.
@@ -86,7 +84,7 @@ record: setup ## Record what the stock daemon does, five times, as root (RECORD=
 	@scripts/record $(RECORD)
 
 fresh-root: setup ## The short demo and some tests on a Debian 12 with make, ca-certificates and this Rust toolchain only
-	@$(FRESH) bash -ec 'make demo-short; git ls-files --error-unmatch Makefile; \
+	@scripts/fresh-root bash -ec 'make demo-short; git ls-files --error-unmatch Makefile; \
 	  make test TESTS="$(FRESH_TESTS)" TARGETS="$(FRESH_TARGETS)"'
 
 lint: setup lint-tools ## Format, clippy, licences, unused dependencies, complexity, copies, the book

@@ -18,7 +18,7 @@ pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 5)];
 
 /// The longest first, so that the last ones to end are short. What is not here comes after it:
 /// suites of the bed wait, everything else is busy.
-const TABLE: [(&str, Group); 15] = [
+const TABLE: [(&str, Group); 26] = [
     ("tests/bounds", Waits),
     ("tests/s3", Waits),
     ("tests/snapshot_truth", Waits),
@@ -33,6 +33,17 @@ const TABLE: [(&str, Group); 15] = [
     ("tests/pki", Waits),
     ("tests/hostile_peers", Waits),
     ("tests/connections", Waits),
+    ("tests/snapshots", Waits),
+    ("tests/odd_directors", Waits),
+    ("tests/odd_hosts", Waits),
+    ("tests/cancel_and_status", Waits),
+    ("tests/stock_faults", Waits),
+    ("plugins/s3", Waits),
+    ("fd-plugins/library", Waits),
+    ("fd-walk/inode_scan", Waits),
+    ("fd-transport", Waits),
+    ("bacula-fd/bsnapshot", Waits),
+    ("bacula-fd/bacula-fd", Waits),
     ("tests/load", Alone),
 ];
 
