@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Attributes, Bed, BedOptions, COUNTS_OF_A_REPORT, ClientOptions, Expect, Fd, FileRow, FileSet, JobResult, LStat,
-    Noise, Record, Result, StockRecord, fifo_writer, make_fifo, read_once, set_fixed_times, stream_name,
+    Noise, PATIENCE, Record, Result, StockRecord, fifo_writer, make_fifo, read_once, set_fixed_times, stream_name,
+    wait_for,
 };
 
 /// How much is written into the FIFO: ours reads a MiB before it sends it.
@@ -176,6 +177,30 @@ fn a_stopped_job_resumes_where_it_stopped() -> Result<()> {
     let resumed = stage.bed.wait_again(stopped.row.id, reports)?.must_be_good()?;
     // Its log begins with that of the stopped one.
     must_differ_in(&stage.differences_of_job("resume", &resumed)?, &CUT_SHORT[..3])
+}
+
+/// It waits in the middle of its data, which the Storage Daemon does not want any more. Ours did not
+/// see that each time: so three jobs.
+#[test]
+fn a_stopped_job_that_a_limit_holds_back_tells_of_no_broken_connection() -> Result<()> {
+    let mut client = ClientOptions::new(Fd::under_test()?).named(CLIENT);
+    client.file_daemon = vec!["Maximum Bandwidth Per Job = 1000 kb/s".to_owned()];
+    let options = BedOptions::new("stop-limit", [client])?;
+    fs::write(options.source()?.join("noise"), Noise::new(1).bytes(30_000_000)).unwrap();
+    let bed = Bed::start(options)?;
+    for _ in 0..3 {
+        let job = bed.queue(&format!("run job=backup-{CLIENT} yes"))?;
+        wait_for("the job to send", PATIENCE, || {
+            let status = bed.console(&[&format!("status client={CLIENT}-fd")])?;
+            let sends = status.contains(" Bytes=") && !status.contains(" Bytes=0 ");
+            Ok(if sends { Ok(()) } else { Err(status) })
+        })?;
+        bed.console(&[&format!("stop jobid={job} yes")])?;
+        let stopped = bed.wait(job)?.must_be('I')?;
+        let messages = stopped.plain_messages(CLIENT);
+        assert!(!messages.iter().any(|line| line.contains("Write error")), "{messages:#?}");
+    }
+    Ok(())
 }
 
 #[test]

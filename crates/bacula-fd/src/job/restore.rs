@@ -14,7 +14,7 @@ use fd_restore::{
 };
 use fd_session::JobStatus;
 use fd_session::command::Where;
-use fd_walk::real_path;
+use fd_walk::{real_path, without_slashes};
 
 use crate::connection::dialogue;
 use crate::connection::storage::StorageConnection;
@@ -93,8 +93,10 @@ fn real_pattern(pattern: &[u8]) -> Vec<u8> {
     [real.as_slice(), b"/", name, rest].concat()
 }
 
-/// Whether `pattern` matches `path` or a part of it that ends before a slash.
+/// Whether `pattern`, whose slashes at the end mean nothing, matches `path` or a part of it that
+/// ends before a slash.
 fn leads_to(pattern: &[u8], path: &[u8]) -> bool {
+    let pattern = without_slashes(pattern);
     let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(place, _)| place);
     ends.chain([path.len()]).filter_map(|end| path.get(..end)).any(|part| wildcard(pattern, part, false))
 }

@@ -32,10 +32,15 @@ fn dots_links_and_expressions_stay_in_the_allowed_directories() {
         ("ok/*", "ok/sub/../new"),
         ("alias", "alias/sub"),
         ("alias/*", "alias/sub"),
+        ("ok/", "ok/sub/"),
+        ("ok//", "ok"),
+        ("o*/", "ok/sub/new"),
+        ("alias/", "alias/sub"),
     ] {
         assert!(may(allowed, good), "{allowed} {good}");
     }
     assert!(!may("al*", "alias"), "a link that a wildcard finds is not allowed for that");
+    assert!(may_restore_to(&[b"/".to_vec()], &at("ok")) && !may("ok/", "other"));
     for bad in ["ok/../zz", "ok/sub/../../zz", "ok-evil", "ok/link", "ok/link/x", "ok/link/../x", "ok/new/../../z"] {
         assert!(!may("ok", bad), "{bad}");
         assert!(!may("ok/*", bad), "{bad}");
