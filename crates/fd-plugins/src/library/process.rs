@@ -167,15 +167,18 @@ impl Process {
         let start = Instant::now();
         rustix::net::sockopt::set_socket_timeout(&*control, rustix::net::sockopt::Timeout::Recv, Some(STEP))
             .map_err(io::Error::from)?;
+        let mut ended = None;
         loop {
             match orders::receive(control.as_fd()) {
                 Ok(Some((bytes, _))) => return Ok(wire::decode(&bytes).map_err(invalid)?),
                 Ok(None) => return Err(self.wait_end().map_or(NotLoaded::Late, NotLoaded::Ended)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    if let Some(status) = self.ended() {
+                    if let Some(status) = ended {
                         return Err(NotLoaded::Ended(status));
                     }
-                    if start.elapsed() >= self.patience {
+                    // One that ends may have reported since; that is received then.
+                    ended = self.ended();
+                    if ended.is_none() && start.elapsed() >= self.patience {
                         self.kill();
                         return Err(NotLoaded::Late);
                     }
