@@ -24,6 +24,7 @@ mod keys;
 mod lstat;
 mod measure;
 mod memory;
+mod named;
 mod options;
 mod patience;
 pub mod peer;

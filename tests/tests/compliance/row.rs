@@ -5,43 +5,18 @@ use std::path::Path;
 
 use bed::{Expect, FileSet};
 
-/// The trees that rows are about (see `trees.rs`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tree {
-    /// Every type of file, with ACLs and attributes.
-    Types,
-    /// The tree of the worked matching examples (reference 03 §10).
-    Match,
-    /// The home directories of the same examples.
-    Home,
-    /// What a walk can meet: mount points, flags, special files, ignored directories.
-    Walk,
-    /// Hard links in every order.
-    Links,
-    /// Changes between the phases of the suite.
-    Levels,
-    /// The tree of the examples of allowed and excluded directories (reference 03 §4.3).
-    Allowed,
-    /// What an ordinary user may not read.
-    Private,
-    /// A FIFO that is written while it is read, so that its times change.
-    Written,
-}
-
-impl Tree {
-    /// Its directory below the bed's `source`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Types => "types",
-            Self::Match => "match",
-            Self::Home => "match/home",
-            Self::Walk => "walk",
-            Self::Links => "links",
-            Self::Levels => "levels",
-            Self::Allowed => "allowed",
-            Self::Private => "private",
-            Self::Written => "written",
-        }
+bed::named! {
+    /// The trees that rows are about (see `trees.rs`), by their directories below `source`.
+    pub(crate) Tree {
+        Types = "types", // Every type of file, with ACLs and attributes.
+        Match = "match", // The tree of the worked matching examples (reference 03 §10).
+        Home = "match/home", // The home directories of the same examples.
+        Walk = "walk", // What a walk can meet: mount points, flags, special files and more.
+        Links = "links", // Hard links in every order.
+        Levels = "levels", // Changes between the phases of the suite.
+        Allowed = "allowed", // Examples of allowed and excluded directories (reference 03 §4.3).
+        Private = "private", // What an ordinary user may not read.
+        Written = "written", // A FIFO that is written while it is read, so that its times change.
     }
 }
 

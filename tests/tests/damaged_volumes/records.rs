@@ -170,54 +170,21 @@ pub(crate) fn victims() -> Vec<Victim> {
     ]
 }
 
-/// What happens to a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Damage {
-    None,
-    Truncated,
-    Emptied,
-    FlippedFirst,
-    FlippedMiddle,
-    FlippedLast,
-    Repeated,
-    Missing,
-    /// It comes before the one before it, or behind the next one.
-    OutOfOrder,
-    /// At the very end of the session.
-    Late,
-    /// The header says one byte more, or less.
-    AnnouncedLonger,
-    AnnouncedShorter,
-    /// The header says as much as its number can hold.
-    AnnouncedHuge,
-    /// The frame says a gigabyte.
-    FrameHuge,
-    /// The header is another packet.
-    HeaderIsNone,
-    /// The connection ends in the middle of it.
-    BrokenOff,
+bed::named! {
+    /// What happens to a record.
+    pub(crate) Damage {
+        None, Truncated, Emptied, FlippedFirst, FlippedMiddle, FlippedLast, Repeated, Missing,
+        // It comes before the one before it, or behind the next one; at the end of the session.
+        OutOfOrder, Late,
+        // The header says one byte more, or less, or as much as its number can hold.
+        AnnouncedLonger, AnnouncedShorter, AnnouncedHuge,
+        FrameHuge, // The frame says a gigabyte.
+        HeaderIsNone, // The header is another packet.
+        BrokenOff, // The connection ends in the middle of it.
+    }
 }
 
 impl Damage {
-    pub(crate) const ALL: [Self; 16] = [
-        Self::None,
-        Self::Truncated,
-        Self::Emptied,
-        Self::FlippedFirst,
-        Self::FlippedMiddle,
-        Self::FlippedLast,
-        Self::Repeated,
-        Self::Missing,
-        Self::OutOfOrder,
-        Self::Late,
-        Self::AnnouncedLonger,
-        Self::AnnouncedShorter,
-        Self::AnnouncedHuge,
-        Self::FrameHuge,
-        Self::HeaderIsNone,
-        Self::BrokenOff,
-    ];
-
     /// Whether nothing behind it can be understood.
     pub(crate) fn is_fatal(self) -> bool {
         use Damage::{AnnouncedHuge, AnnouncedLonger, AnnouncedShorter, BrokenOff, FrameHuge, HeaderIsNone};

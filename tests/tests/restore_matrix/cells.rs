@@ -19,66 +19,17 @@ const AGE: i64 = 1000;
 /// In the future, so that reading does not change it.
 const ATIME: i64 = 2_064_787_200;
 
-/// What is saved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    File,
-    Empty,
-    SetId,
-    Sparse,
-    Gzip,
-    Lzo,
-    Metadata,
-    Link,
-    AbsoluteLink,
-    HardLink,
-    Fifo,
-    Character,
-    Block,
-    Directory,
-    EmptyDirectory,
+bed::named! {
+    /// What is saved, by the names of its cells.
+    pub(crate) Kind {
+        File = "file", Empty = "empty-file", SetId = "set-id-file", Sparse = "sparse-file", Gzip = "gzip-file",
+        Lzo = "lzo-file", Metadata = "acl-and-xattr", Link = "link", AbsoluteLink = "absolute-link",
+        HardLink = "hard-link", Fifo = "fifo", Character = "character-device", Block = "block-device",
+        Directory = "directory", EmptyDirectory = "empty-directory",
+    }
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 15] = [
-        Self::File,
-        Self::Empty,
-        Self::SetId,
-        Self::Sparse,
-        Self::Gzip,
-        Self::Lzo,
-        Self::Metadata,
-        Self::Link,
-        Self::AbsoluteLink,
-        Self::HardLink,
-        Self::Fifo,
-        Self::Character,
-        Self::Block,
-        Self::Directory,
-        Self::EmptyDirectory,
-    ];
-
-    /// The name of its cells.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Empty => "empty-file",
-            Self::SetId => "set-id-file",
-            Self::Sparse => "sparse-file",
-            Self::Gzip => "gzip-file",
-            Self::Lzo => "lzo-file",
-            Self::Metadata => "acl-and-xattr",
-            Self::Link => "link",
-            Self::AbsoluteLink => "absolute-link",
-            Self::HardLink => "hard-link",
-            Self::Fifo => "fifo",
-            Self::Character => "character-device",
-            Self::Block => "block-device",
-            Self::Directory => "directory",
-            Self::EmptyDirectory => "empty-directory",
-        }
-    }
-
     /// Makes the object that is saved.
     fn make_saved(self, cell: &Path) {
         let x = cell.join("x");
@@ -137,90 +88,26 @@ impl Kind {
     }
 }
 
-/// What is in the place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Situation {
-    /// Nothing, but the directory.
-    Nothing,
-    /// Not even that.
-    NoParent,
-    /// The same, older, of the same time, newer.
-    Older,
-    Equal,
-    Newer,
-    /// A regular file.
-    FileOlder,
-    FileNewer,
-    EmptyDirectory,
-    FullDirectory,
-    LinkToFile,
-    LinkToDirectory,
-    DanglingLink,
-    Fifo,
-    Immutable,
-    ImmutableParent,
-    AppendOnlyParent,
-    ReadOnlyMount,
-    /// The cell is a link to a directory elsewhere.
-    ParentIsLink,
-    /// A link to a directory is above the cell, which is missing.
-    MissingBelowLink,
-    ParentIsFile,
-    ParentIsDanglingLink,
+bed::named! {
+    /// What is in the place, by the names of the directories of its cells.
+    pub(crate) Situation {
+        // Nothing but the directory; not even that.
+        Nothing = "nothing", NoParent = "no-parent",
+        // The same.
+        Older = "same-but-older", Equal = "same-age", Newer = "same-but-newer",
+        // A regular file.
+        FileOlder = "older-file", FileNewer = "newer-file",
+        EmptyDirectory = "empty-directory", FullDirectory = "full-directory",
+        LinkToFile = "link-to-file", LinkToDirectory = "link-to-directory", DanglingLink = "dangling-link",
+        Fifo = "fifo", Immutable = "immutable", ImmutableParent = "immutable-parent",
+        AppendOnlyParent = "append-only-parent", ReadOnlyMount = "read-only-mount",
+        // The cell is a link to a directory elsewhere; the missing cell is below such a link.
+        ParentIsLink = "parent-is-link", MissingBelowLink = "missing-below-link",
+        ParentIsFile = "parent-is-file", ParentIsDanglingLink = "parent-dangles",
+    }
 }
 
 impl Situation {
-    pub(crate) const ALL: [Self; 21] = [
-        Self::Nothing,
-        Self::NoParent,
-        Self::Older,
-        Self::Equal,
-        Self::Newer,
-        Self::FileOlder,
-        Self::FileNewer,
-        Self::EmptyDirectory,
-        Self::FullDirectory,
-        Self::LinkToFile,
-        Self::LinkToDirectory,
-        Self::DanglingLink,
-        Self::Fifo,
-        Self::Immutable,
-        Self::ImmutableParent,
-        Self::AppendOnlyParent,
-        Self::ReadOnlyMount,
-        Self::ParentIsLink,
-        Self::MissingBelowLink,
-        Self::ParentIsFile,
-        Self::ParentIsDanglingLink,
-    ];
-
-    /// The name of the directory of its cells.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Nothing => "nothing",
-            Self::NoParent => "no-parent",
-            Self::Older => "same-but-older",
-            Self::Equal => "same-age",
-            Self::Newer => "same-but-newer",
-            Self::FileOlder => "older-file",
-            Self::FileNewer => "newer-file",
-            Self::EmptyDirectory => "empty-directory",
-            Self::FullDirectory => "full-directory",
-            Self::LinkToFile => "link-to-file",
-            Self::LinkToDirectory => "link-to-directory",
-            Self::DanglingLink => "dangling-link",
-            Self::Fifo => "fifo",
-            Self::Immutable => "immutable",
-            Self::ImmutableParent => "immutable-parent",
-            Self::AppendOnlyParent => "append-only-parent",
-            Self::ReadOnlyMount => "read-only-mount",
-            Self::ParentIsLink => "parent-is-link",
-            Self::MissingBelowLink => "missing-below-link",
-            Self::ParentIsFile => "parent-is-file",
-            Self::ParentIsDanglingLink => "parent-dangles",
-        }
-    }
-
     /// Lays out the cell of a kind below `top`, which exists.
     fn prepare(self, kind: Kind, top: &Path, flagged: &mut Flagged) {
         let cell = top.join(kind.name());

@@ -6,37 +6,19 @@ use bed::{Expect, FileSet};
 
 use crate::damage::Damage;
 
-/// The trees that rows are about (see `trees.rs`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tree {
-    /// Every kind of entry, for the levels that read the disk.
-    Disk,
-    /// Plain files, for the levels that read a volume.
-    Data,
-    /// Hard links.
-    Links,
+bed::named! {
+    /// The trees that rows are about (see `trees.rs`), by their directories below `source`:
+    /// every kind of entry, for the levels that read the disk; plain files, for those that read a
+    /// volume; hard links.
+    pub(crate) Tree { Disk = "disk", Data = "data", Links = "links" }
 }
 
-impl Tree {
-    /// Its directory below the bed's `source`.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Disk => "disk",
-            Self::Data => "data",
-            Self::Links => "links",
-        }
+bed::named! {
+    /// A level, by the Director's word.
+    pub(crate) Level {
+        Backup = "Full", Init = "InitCatalog", Catalog = "Catalog", DiskToCatalog = "DiskToCatalog",
+        Volume = "VolumeToCatalog", Data = "Data",
     }
-}
-
-/// A level, by its letter in a row's plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
-    Backup,
-    Init,
-    Catalog,
-    DiskToCatalog,
-    Volume,
-    Data,
 }
 
 impl Level {
@@ -50,18 +32,6 @@ impl Level {
             'V' => Self::Volume,
             'A' => Self::Data,
             other => panic!("no level has the letter {other}"),
-        }
-    }
-
-    /// The Director's word.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Backup => "Full",
-            Self::Init => "InitCatalog",
-            Self::Catalog => "Catalog",
-            Self::DiskToCatalog => "DiskToCatalog",
-            Self::Volume => "VolumeToCatalog",
-            Self::Data => "Data",
         }
     }
 
@@ -270,6 +240,6 @@ impl Row {
 
     /// The console's command for a level.
     pub(crate) fn command(&self, level: Level, client: &str) -> String {
-        format!("run job={}-{}-{client} level={} yes", self.name, level.job(), level.word())
+        format!("run job={}-{}-{client} level={} yes", self.name, level.job(), level.name())
     }
 }

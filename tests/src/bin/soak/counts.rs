@@ -3,59 +3,27 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What is counted; the names are those of the state file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Count {
-    /// Whole rounds.
-    Rounds,
-    /// Jobs of both daemons.
-    Jobs,
-    /// Pairs of jobs whose results were compared.
-    Pairs,
-    /// Estimates of both daemons.
-    Estimates,
-    /// Files that backups sent, of both.
-    Files,
-    /// Bytes that jobs reported, of both.
-    Bytes,
-    /// Records compared.
-    Records,
-    /// Restored trees compared.
-    Trees,
-    /// Daemons that were ended and started again between jobs.
-    Restarts,
-    /// Daemons that were ended or killed in the middle of a job, and started again.
-    Kills,
-    /// Jobs that were canceled in the middle.
-    Cancels,
-    /// Restores onto a full disk.
-    FullDisks,
-    /// Steps of a File Daemon's clock.
-    ClockSteps,
-    /// Stock File Daemons that `SIGTERM` did not end.
-    StockHangs,
-    /// Differences that are not documented.
-    Differences,
+bed::named! {
+    /// What is counted, by the names of the state file. Of both daemons, where both do it.
+    #[derive(PartialOrd, Ord)]
+    pub(crate) Count {
+        Rounds = "rounds",
+        Jobs = "jobs",
+        Pairs = "pairs", // of jobs whose results were compared
+        Estimates = "estimates",
+        Files = "files", // that backups sent
+        Bytes = "bytes", // that jobs reported
+        Records = "records", // that were compared
+        Trees = "trees", // that were restored and compared
+        Restarts = "restarts", // of daemons, between jobs
+        Kills = "kills", // of daemons in the middle of a job, which were started again
+        Cancels = "cancels", // in the middle of a job
+        FullDisks = "full-disks", // onto which jobs restored
+        ClockSteps = "clock-steps", // of a File Daemon's clock
+        StockHangs = "stock-hangs", // of stock File Daemons that `SIGTERM` did not end
+        Differences = "differences", // that are not documented
+    }
 }
-
-/// Their names.
-const NAMES: [(Count, &str); 15] = [
-    (Count::Rounds, "rounds"),
-    (Count::Jobs, "jobs"),
-    (Count::Pairs, "pairs"),
-    (Count::Estimates, "estimates"),
-    (Count::Files, "files"),
-    (Count::Bytes, "bytes"),
-    (Count::Records, "records"),
-    (Count::Trees, "trees"),
-    (Count::Restarts, "restarts"),
-    (Count::Kills, "kills"),
-    (Count::Cancels, "cancels"),
-    (Count::FullDisks, "full-disks"),
-    (Count::ClockSteps, "clock-steps"),
-    (Count::StockHangs, "stock-hangs"),
-    (Count::Differences, "differences"),
-];
 
 /// How often each.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -81,13 +49,13 @@ impl Counts {
 
     /// As lines `name number`.
     pub(crate) fn lines(&self) -> String {
-        NAMES.iter().fold(String::new(), |text, &(count, name)| text + &format!("{name} {}\n", self.get(count)))
+        Count::ALL.map(|count| format!("{} {}\n", count.name(), self.get(count))).concat()
     }
 
     /// Takes a line of these; whether it is one.
     pub(crate) fn take(&mut self, name: &str, number: u64) -> bool {
-        let known = NAMES.iter().find(|(_, known)| *known == name);
-        known.map(|&(count, _)| self.add(count, number)).is_some()
+        let known = Count::ALL.into_iter().find(|count| count.name() == name);
+        known.map(|count| self.add(count, number)).is_some()
     }
 }
 

@@ -38,28 +38,14 @@ pub(crate) enum Level {
     Incremental,
 }
 
-/// A level of a Verify job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Check {
-    Init,
-    Catalog,
-    Disk,
-    Volume,
-    Data,
+bed::named! {
+    /// A level of a Verify job, by the Director's word.
+    pub(crate) Check {
+        Init = "InitCatalog", Catalog = "Catalog", Disk = "DiskToCatalog", Volume = "VolumeToCatalog", Data = "Data",
+    }
 }
 
 impl Check {
-    /// The Director's word.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Init => "InitCatalog",
-            Self::Catalog => "Catalog",
-            Self::Disk => "DiskToCatalog",
-            Self::Volume => "VolumeToCatalog",
-            Self::Data => "Data",
-        }
-    }
-
     /// The job that runs it: the Director uses the last `InitCatalog` under the same name.
     pub(crate) fn job(self) -> &'static str {
         match self {

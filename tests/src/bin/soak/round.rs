@@ -108,7 +108,7 @@ impl Course<'_> {
             for (number, check) in &batch {
                 let Some(lane) = self.plan.lanes.get(*number) else { continue };
                 let command =
-                    |client: &str| format!("run job={}-{}-{client} level={} yes", lane.name, check.job(), check.word());
+                    |client: &str| format!("run job={}-{}-{client} level={} yes", lane.name, check.job(), check.name());
                 commands.extend(lane.pair.clients().map(command));
             }
             let jobs = self.stage.bed.run_all(&commands)?;
@@ -219,7 +219,7 @@ impl Course<'_> {
             let results = self.results(pair)?;
             self.count(Count::Pairs, 1);
             for difference in compare::checks(lane, &results) {
-                self.differ(&format!("{} {}: {difference}", lane.name, check.word()));
+                self.differ(&format!("{} {}: {difference}", lane.name, check.name()));
             }
         }
         Ok(())
