@@ -1,18 +1,14 @@
-//! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves;
-//! and each restores what the other saved.
+//! The main job: what the daemon under test saves is, byte by byte, what the stock daemon saves.
 //!
 //! With `FD_UNDER_TEST=stock` a second stock daemon takes its place, which shows that the
 //! comparison itself is sound.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File, FileTimes};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::fs;
+use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, COUNTS_OF_A_REPORT, FileSet, JobResult, RecordRules, Restore, Result, Times, TreeOptions,
-    TreeRules, below, build_every_type, build_many_files, compare_records, compare_trees, posix_acl, set_fixed_times,
+    Bed, BedOptions, COUNTS_OF_A_REPORT, FileSet, JobResult, RecordRules, Result, TreeOptions, build_every_type,
+    build_many_files, compare_records, posix_acl, set_fixed_times,
 };
 
 /// `FileSets` that between them use every digest and every choice about metadata and holes.
@@ -70,104 +66,6 @@ fn volumes_catalog_and_report_are_those_of_the_stock_daemon() -> Result<()> {
         assert_eq!(counts(&reference), counts(&test), "{name}");
         let told = |result: &JobResult, client: &str| result.messages_of(&format!("{client}-fd"));
         assert_eq!(told(&reference, "reference"), told(&test, "test"), "{name}: messages differ");
-    }
-    Ok(())
-}
-
-#[test]
-fn each_daemon_restores_what_the_other_saved() -> Result<()> {
-    let options = BedOptions::side_by_side("restore")?;
-    let source = options.source()?;
-    build_every_type(&source.join("types"), &TreeOptions::default())?;
-    build_many_files(&source.join("many"), 3, 500, 150_000)?;
-    set_fixed_times(&source)?;
-    let bed = Bed::start(options)?;
-    let [reference, test] = backups(&bed, &["Source"])?.remove(0).map(|result| result.row);
-    let ways = [("test", &test, "test"), ("reference", &reference, "test"), ("test", &test, "reference")];
-    let mut queued = Vec::new();
-    for (from, row, onto) in ways {
-        let to = bed.folder().join(format!("from-{from}-by-{onto}"));
-        queued.push((bed.queue_restore(&Restore { job: row.id, from, onto, to: &to, replace: "always" })?, row, to));
-    }
-    for (job, row, to) in queued {
-        let result = bed.wait(job)?.must_be_good()?;
-        assert_eq!(
-            (result.row.files, result.row.bytes),
-            (row.files, row.read_bytes),
-            "{}: {}",
-            to.display(),
-            result.log
-        );
-        let differences = compare_trees(&source, &below(&to, &source), TreeRules::restored())?;
-        assert_eq!(differences, Vec::<String>::new(), "{}", to.display());
-    }
-    Ok(())
-}
-
-/// When the saved files were modified, and how much older or newer the files in their place are.
-const SAVED: Duration = Duration::from_secs(1_600_000_000);
-const AGE: Duration = Duration::from_secs(1000);
-
-/// The saved files; in their place there is one that is older, one of the same age, a newer one,
-/// and none.
-const NAMES: [&str; 4] = ["missing", "older", "same", "newer"];
-
-/// Writes a file, or a directory when `content` is nothing, with a time.
-fn place(path: &Path, content: Option<&str>, time: SystemTime) -> std::io::Result<()> {
-    match content {
-        Some(content) => fs::write(path, content)?,
-        None => fs::create_dir_all(path)?,
-    }
-    File::open(path)?.set_times(FileTimes::new().set_modified(time).set_accessed(time))
-}
-
-#[test]
-fn the_four_replace_modes_are_those_of_the_stock_daemon() -> Result<()> {
-    let options = BedOptions::side_by_side("replace")?;
-    let source = options.source()?;
-    let saved = UNIX_EPOCH + SAVED;
-    for name in NAMES {
-        place(&source.join(name), Some("saved\n"), saved).unwrap();
-    }
-    place(&source, None, saved).unwrap();
-    let bed = Bed::start(options)?;
-    let [reference, test] = backups(&bed, &["Source"])?.remove(0).map(|result| result.row.id);
-    for mode in ["always", "ifnewer", "ifolder", "never"] {
-        // Each from its own volume: two readers of one volume would wait for each other.
-        let sides = [("reference", reference), ("test", test)].map(|(client, job)| -> Result<(PathBuf, u32)> {
-            let to = bed.folder().join(format!("{mode}-by-{client}"));
-            let top = below(&to, &source);
-            fs::create_dir_all(&top).unwrap();
-            for (name, time) in [("older", saved - AGE), ("same", saved), ("newer", saved + AGE)] {
-                place(&top.join(name), Some("in place\n"), time).unwrap();
-            }
-            place(&top, None, saved - AGE).unwrap();
-            let restore = Restore { job, from: client, onto: client, to: &to, replace: mode };
-            Ok((top, bed.queue_restore(&restore)?))
-        });
-        let mut tops = Vec::new();
-        for side in sides {
-            let (top, job) = side?;
-            bed.wait(job)?.must_be_good()?;
-            let wanted: &[&str] = match mode {
-                "always" => &NAMES,
-                "ifnewer" => &["missing", "older"],
-                "ifolder" => &["missing", "newer"],
-                _ => &["missing"],
-            };
-            let is_saved = |name: &&&str| fs::read(top.join(name)).unwrap_or_default() == b"saved\n";
-            let replaced: BTreeSet<_> = NAMES.iter().filter(is_saved).copied().collect();
-            assert_eq!(replaced, wanted.iter().copied().collect(), "{mode} in {}", top.display());
-            tops.push(top);
-        }
-        // Also modes, owners and times must be the same. The directory has the time of the restore
-        // if it was left alone.
-        let rules = TreeRules { times: Times::Ignored, ..TreeRules::restored() };
-        assert_eq!(compare_trees(&tops[0], &tops[1], rules)?, Vec::<String>::new(), "{mode}");
-        let seconds = |path: PathBuf| path.metadata().unwrap().mtime();
-        let of_saved = i64::try_from(SAVED.as_secs()).unwrap();
-        let times = |top: &Path| (NAMES.map(|name| seconds(top.join(name))), seconds(top.to_owned()) == of_saved);
-        assert_eq!(times(&tops[0]), times(&tops[1]), "{mode}");
     }
     Ok(())
 }
