@@ -227,24 +227,11 @@ pub fn job_resource(name: &str, client: &str, file_set: &str, more: &str) -> Str
     )
 }
 
-/// The lines of the job `verify` of the client `test`, for any level. `file_set` must be the bed's
-/// first: a Verify job of the disk takes that of the backup job's resource, whatever it has itself.
-pub fn verify_job(file_set: &str) -> Vec<String> {
-    let file_set = format!("FileSet = {file_set}");
-    let lines = [
-        "Job {",
-        "Name = verify",
-        "Type = Verify",
-        "Level = DiskToCatalog",
-        "Client = test-fd",
-        &file_set,
-        "Storage = test",
-        "Pool = test",
-        "Messages = Standard",
-        "Verify Job = backup-test",
-        "}",
-    ];
-    lines.map(str::to_owned).to_vec()
+/// The job `verify-CLIENT`, for any level. `file_set` must be the bed's first: a Verify job of the
+/// disk takes that of the backup job's resource, whatever it has itself.
+pub fn verify_job(client: &str, file_set: &str, more: &str) -> String {
+    let more = format!("Type = Verify\nLevel = DiskToCatalog\nVerify Job = backup-{client}\n{more}");
+    job_resource(&format!("verify-{client}"), client, file_set, &more)
 }
 
 /// Everything about a bed that is not the same for all. Making it makes the bed's folder, so that a

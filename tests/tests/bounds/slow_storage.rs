@@ -61,7 +61,7 @@ impl Scene {
         fs::write(local.join("file"), "local\n").unwrap();
         let md5 = ["Signature = MD5", "Verify = pins5"];
         options.file_sets = vec![FileSet::new("slow", &md5, &[&mount]), FileSet::new("local", &md5, &[&local])];
-        options.director_resources = verify_job("slow");
+        options.director_resources = vec![verify_job("test", "slow", "")];
         more(&mut options, &mount);
         let storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &mount)?;
         Ok(Self { storage, bed: Bed::start(options)?, tree, mount, files })
@@ -437,7 +437,7 @@ fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
     let backup = "run job=backup-test level=Full fileset=slow yes".to_owned();
     let to = scene.mount.join("restored");
     let restore = Restore { job: full, from: "test", onto: "test", to: &to, replace: "always" }.command();
-    let verify = format!("run job=verify level=DiskToCatalog jobid={full} yes");
+    let verify = format!("run job=verify-test level=DiskToCatalog jobid={full} yes");
     // Of restores a directory, small files at the same time, and a large one.
     let mut cases = [
         (&backup, "stop-read:beta-2", 0),

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bed::{Bed, Result, TreeRules, below, tree_lines};
+use bed::{Bed, Result, TreeRules, below, job_resource, tree_lines};
 
 use crate::plan::Plan;
 use crate::row::{Done, Row};
@@ -28,20 +28,8 @@ fn job_name(client: &str) -> String {
 
 /// The restore job for what a client saved. One at a time: the Storage Daemon lets a second reader
 /// of a volume ask again in 30 s, whereas the Director begins the next job of its queue at once.
-pub(crate) fn job(client: &str, file_set: &str) -> Vec<String> {
-    let lines = [
-        "Job {",
-        &format!("Name = {}", job_name(client)),
-        "Type = Restore",
-        &format!("Client = {client}-fd"),
-        &format!("Storage = {client}"),
-        &format!("Pool = {client}"),
-        &format!("FileSet = {file_set}"),
-        "Messages = Standard",
-        "Maximum Concurrent Jobs = 1",
-        "}",
-    ];
-    lines.map(str::to_owned).to_vec()
+pub(crate) fn job(client: &str, file_set: &str) -> String {
+    job_resource(&job_name(client), client, file_set, "Type = Restore\nMaximum Concurrent Jobs = 1")
 }
 
 /// Restores each row's jobs as the plan says.

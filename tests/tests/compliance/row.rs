@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use bed::{Expect, FileSet};
+use bed::{Expect, FileSet, job_resource};
 
 bed::named! {
     /// The trees that rows are about (see `trees.rs`), by their directories below `source`.
@@ -194,32 +194,15 @@ impl Row {
 
     /// The row's jobs for one client; a base job has a name of its own.
     pub(crate) fn jobs(&self, client: &str) -> Vec<String> {
-        let mut lines = Vec::new();
-        let mut job = |name: String, more: &[String]| {
-            lines.push("Job {".to_owned());
-            lines.push(format!("Name = \"{name}\""));
-            lines.push("Type = Backup".to_owned());
-            lines.push("Level = Full".to_owned());
-            lines.push(format!("Client = \"{client}-fd\""));
-            lines.push(format!("FileSet = \"{}\"", self.name));
-            lines.push(format!("Storage = \"{client}\""));
-            lines.push(format!("Pool = \"{client}\""));
-            lines.push("Messages = Standard".to_owned());
-            lines.push("Maximum Concurrent Jobs = 10".to_owned());
-            lines.extend_from_slice(more);
-            lines.push("}".to_owned());
+        let job = |name: &str, more: &str| {
+            let more = format!("Type = Backup\nLevel = Full\nMaximum Concurrent Jobs = 10\n{more}");
+            job_resource(name, client, self.name, &more)
         };
-        let base = format!("{}-base-{client}", self.name);
-        let mut more = Vec::new();
+        let (own, base) = (format!("{}-{client}", self.name), format!("{}-base-{client}", self.name));
         if self.has_base() {
-            job(base.clone(), &[]);
-            more.push(format!("Base = \"{base}\""));
+            return vec![job(&base, ""), job(&own, &format!("Base = \"{base}\"\nAccurate = yes"))];
         }
-        if self.accurate || self.has_base() {
-            more.push("Accurate = yes".to_owned());
-        }
-        job(format!("{}-{client}", self.name), &more);
-        lines
+        vec![job(&own, if self.accurate { "Accurate = yes" } else { "" })]
     }
 
     /// The console's command for the job of a phase, if there is one.

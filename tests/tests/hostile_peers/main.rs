@@ -204,16 +204,8 @@ fn after_login_a_packet_beyond_the_limit_ends_the_connection() -> Result<()> {
 fn failed_handshakes_leave_other_connections_alone() -> Result<()> {
     let mut options = BedOptions::new("tls", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     // The same daemon under another name, with a password that is not its own.
-    let wrong = [
-        "Client {",
-        "Name = wrong-fd",
-        "Address = 127.0.0.1",
-        "FDPort = @port-of-test@",
-        "Password = wrong",
-        "Catalog = Catalog",
-        "}",
-    ];
-    options.director_resources = wrong.map(str::to_owned).to_vec();
+    let wrong = "Client {\nName = wrong-fd\nAddress = 127.0.0.1\nFDPort = @port-of-test@\nPassword = wrong\nCatalog = Catalog\n}";
+    options.director_resources = vec![wrong.to_owned()];
     let mut bed = Bed::start(options)?;
     let before = footprint_when_idle(&mut bed)?;
     let port = bed.client("test")?.port();

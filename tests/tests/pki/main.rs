@@ -378,22 +378,17 @@ fn an_encrypted_file_of_zeros_is_no_difference_with_the_real_storage_daemon() ->
     set_fixed_times(&source)?;
     let compared = ["Signature = MD5", "Sparse = yes", "Accurate = pins5", "Verify = pins5"];
     options.file_sets = vec![FileSet::new("Source", &compared, &[&source])];
-    let verify = verify_job("Source");
-    options.director_resources = verify.clone();
-    options.director_resources.extend(verify.iter().map(|line| match line.as_str() {
-        "Name = verify" => "Name = verify-reference".to_owned(),
-        _ => line.replace("test", "reference"),
-    }));
+    options.director_resources = ["reference", "test"].map(|client| verify_job(client, "Source", "")).to_vec();
     let bed = Bed::start(options)?;
-    let jobs = |client: &str, verify: &str| -> Result<_> {
+    let jobs = |client: &str| -> Result<_> {
         let full = bed.backup(client, "level=Full")?.must_be_good()?;
         let unchanged = bed.backup(client, "level=Incremental")?.must_be_good()?;
-        let verified = bed.run(&format!("run job={verify} level=DiskToCatalog jobid={} yes", full.row.id))?;
+        let verified = bed.run(&format!("run job=verify-{client} level=DiskToCatalog jobid={} yes", full.row.id))?;
         let said = verified.messages_of(&format!("{client}-fd"));
         Ok(([full, unchanged].map(|job| (job.row.files, job.row.bytes)), verified.row.status, said))
     };
-    let ([full, again], verified, said) = jobs("reference", "verify-reference")?;
-    let test = jobs("test", "verify")?;
+    let ([full, again], verified, said) = jobs("reference")?;
+    let test = jobs("test")?;
     assert_eq!(test.0[0], full);
     // A Verify job of the stock daemon's leaves them out, too. What differs is no fault of the
     // disk.

@@ -206,7 +206,7 @@ impl Stage {
         match what {
             "backup" => "run job=backup-test level=Full yes".to_owned(),
             "restore" => restore.command(),
-            "verify" => format!("run job=verify level=DiskToCatalog jobid={} yes", self.good),
+            "verify" => format!("run job=verify-test level=DiskToCatalog jobid={} yes", self.good),
             _ => ESTIMATE.to_owned(),
         }
     }

@@ -217,7 +217,7 @@ pub(crate) fn bed_of_units(label: &str) -> Result<(Bed, PathBuf, PathBuf)> {
     let all = ["Signature = MD5", "aclsupport = yes", "xattrsupport = yes"];
     let all = [&all[..], &["Verify = pinsug5"]].concat();
     options.file_sets = vec![FileSet::new("Tree", &all, &[&tree])];
-    options.director_resources = verify_job("Tree");
+    options.director_resources = vec![verify_job("test", "Tree", "")];
     Ok((Bed::start(options)?, folder, tree))
 }
 

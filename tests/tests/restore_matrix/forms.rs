@@ -139,20 +139,10 @@ pub(crate) fn spoil(top: &Path) {
 
 /// A restore job with `Prefix Links`.
 pub(crate) fn resources(bed: &Path) -> Vec<String> {
-    vec![
-        "Job {".to_owned(),
-        "Name = restore-prelinks".to_owned(),
-        "Type = Restore".to_owned(),
-        "Client = test-fd".to_owned(),
-        "FileSet = forms".to_owned(),
-        "Storage = test".to_owned(),
-        "Pool = test".to_owned(),
-        "Messages = Standard".to_owned(),
-        format!("Where = \"{}\"", bed.join("restored").display()),
-        "Prefix Links = yes".to_owned(),
-        "Maximum Concurrent Jobs = 1".to_owned(),
-        "}".to_owned(),
-    ]
+    let place = bed.join("restored");
+    let more =
+        format!("Type = Restore\nWhere = \"{}\"\nPrefix Links = yes\nMaximum Concurrent Jobs = 1", place.display());
+    vec![bed::job_resource("restore-prelinks", "test", "forms", &more)]
 }
 
 /// All of them. What an expression finds is in the tree, not in the path that leads to the bed.

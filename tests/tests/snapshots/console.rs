@@ -100,7 +100,7 @@ fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Resul
         } else {
             client.fd_director.push("Allowed Script Directories = /usr/lib".to_owned());
         }
-        options.director_resources.extend(place::job("shut", &client.name, "Data", &[]));
+        options.director_resources.push(place::job("shut", &client.name, "Data", &[]));
     }
     let bed = Bed::start(options)?;
     let record = StockRecord::open("snapshots")?;

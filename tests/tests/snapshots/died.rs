@@ -82,7 +82,7 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     let folder = options.folder.path().to_owned();
     for (name, action) in [("c-create", "create"), ("c-mount", "mount"), ("k-create", "create"), ("k-mount", "mount")] {
         helper::set_mode(&folder, name, &waits(action, if name.starts_with('c') { 600 } else { 40 }));
-        options.director_resources.extend(place::job(name, "under", "Data", &[]));
+        options.director_resources.push(place::job(name, "under", "Data", &[]));
     }
     let late = "create: touch $here/$job-waits; while [ ! -e $here/goes-on ]; do sleep 0.1; done".to_owned();
     let after_all =
@@ -90,10 +90,10 @@ fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Res
     let lost = "mount: touch $here/$job-waits; while [ ! -e $here/is-lost ]; do sleep 0.1; done".to_owned();
     for (name, mode) in [("lost", lost), ("gone", late), ("c-late", after_all)] {
         helper::set_mode(&folder, name, &mode);
-        options.director_resources.extend(place::job(name, "under", "Data", &[]));
+        options.director_resources.push(place::job(name, "under", "Data", &[]));
     }
     let kept = ["Snapshot Retention = 1 hour"];
-    options.director_resources.extend(place::job("unnoted", "under", "Data", &kept));
+    options.director_resources.push(place::job("unnoted", "under", "Data", &kept));
     let mut bed = Bed::start(options)?;
     let journal = journal(&mut bed)?;
     let start = |bed: &Bed, name: &str| -> Result<u32> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bed::{BedOptions, ClientOptions, Fd, FileSet, Result};
+use bed::{BedOptions, ClientOptions, Fd, FileSet, Result, job_resource};
 
 use crate::helper;
 
@@ -119,13 +119,7 @@ fn file_sets(folder: &Path) -> Vec<FileSet> {
 }
 
 /// A job of a client. `more` are directives.
-pub(crate) fn job(name: &str, client: &str, set: &str, more: &[&str]) -> Vec<String> {
-    let own = [("Name", format!("{name}-{client}")), ("Client", format!("{client}-fd")), ("FileSet", set.to_owned())];
-    let same = [("Storage", client), ("Pool", client), ("Messages", "Standard")];
-    let mut lines = vec!["Job {".to_owned(), "Type = Backup".to_owned(), "Level = Full".to_owned()];
-    lines.extend(own.map(|(directive, value)| format!("{directive} = {value}")));
-    lines.extend(same.map(|(directive, value)| format!("{directive} = {value}")));
-    lines.extend(more.iter().map(|&line| line.to_owned()));
-    lines.push("}".to_owned());
-    lines
+pub(crate) fn job(name: &str, client: &str, set: &str, more: &[&str]) -> String {
+    let more = format!("Type = Backup\nLevel = Full\n{}", more.join("\n"));
+    job_resource(&format!("{name}-{client}"), client, set, &more)
 }

@@ -215,7 +215,7 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
     let rows = rows();
     for row in &rows {
         helper::set_mode(&folder, row.name, row.mode);
-        options.director_resources.extend(place::job(row.name, NAME, row.set, row.job));
+        options.director_resources.push(place::job(row.name, NAME, row.set, row.job));
     }
     let bed = Bed::start(options)?;
     let record = StockRecord::open("snapshots")?;
@@ -252,7 +252,7 @@ fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
     options.folder.make("other/mounted")?;
     fs::write(folder.join("other/mounted/only then"), "snapshot").unwrap();
     helper::set_mode(&folder, "below", "mount: echo status=1 snapmountpoint=$here/data/other/mounted; exit 0");
-    options.director_resources.extend(place::job("below", NAME, "All", &[]));
+    options.director_resources.push(place::job("below", NAME, "All", &[]));
     let bed = Bed::start(options)?;
     let job = bed.run(&format!("run job=below-{NAME} yes"))?.must_be('T')?;
     let files = bed.catalog().files(job.row.id)?;
@@ -279,7 +279,7 @@ fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Res
         of_gone("create", "echo 'status=0 error=\"it is gone\"'; exit 1"),
     ];
     helper::set_mode(&folder, "gone", &mode.join("\n"));
-    options.director_resources.extend(place::job("gone", NAME, "All", &[]));
+    options.director_resources.push(place::job("gone", NAME, "All", &[]));
     let bed = Bed::start(options)?;
     let job = bed.run(&format!("run job=gone-{NAME} yes"))?.must_be(if fd == Fd::Stock { 'f' } else { 'T' })?;
     let told = format!("create snapshot of {}/data/gone ERR=it is gone", folder.display());
@@ -310,7 +310,7 @@ fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
         script("After", "continue-after", "Runs On Success = yes\nRuns On Failure = yes"),
     ];
     let scripts: Vec<_> = scripts.iter().map(String::as_str).collect();
-    options.director_resources.extend(place::job("scripts", NAME, "Data", &scripts));
+    options.director_resources.push(place::job("scripts", NAME, "Data", &scripts));
     let bed = Bed::start(options)?;
     let job = bed.run(&format!("run job=scripts-{NAME} yes"))?.must_be('f')?;
     let ran = ["quiesce-ran-Before", "continue-ran-AfterVSS", "continue-after-ran-After"];
@@ -357,7 +357,7 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
     for (name, mode, ..) in &rows {
         helper::set_mode(&folder, name, mode);
         let kept: &[&str] = if *name == "no-unmount" { &["Snapshot Retention = 1 hour"] } else { &[] };
-        options.director_resources.extend(place::job(name, NAME, "Data", kept));
+        options.director_resources.push(place::job(name, NAME, "Data", kept));
     }
     let bed = Bed::start(options)?;
     for (name, _, status, told) in rows {

@@ -117,16 +117,12 @@ fn the_director_calls_in_every_state_of_both_sides() -> Result<()> {
         for side in SIDES {
             let relay = Relay::new()?;
             let name = format!("{side}-{number}");
-            options.director_resources.extend([
-                "Client {".to_owned(),
-                format!("Name = {name}"),
-                "Address = 127.0.0.1".to_owned(),
-                format!("FDPort = {}", relay.port()),
-                "Catalog = Catalog".to_owned(),
-                format!("Password = \"{}\"", caller.password),
-            ]);
-            options.director_resources.extend(caller.lines.clone());
-            options.director_resources.push("}".to_owned());
+            options.director_resources.push(format!(
+                "Client {{\nName = {name}\nAddress = 127.0.0.1\nFDPort = {}\nCatalog = Catalog\nPassword = \"{}\"\n{}\n}}",
+                relay.port(),
+                caller.password,
+                caller.lines.join("\n")
+            ));
             calls.push((side, row, name, relay));
         }
     }

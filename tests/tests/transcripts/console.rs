@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bed::{Bed, Restore, Result};
+use bed::{Bed, Restore, Result, job_resource};
 
 /// One action; `@` is replaced by the client's name.
 #[derive(Debug)]
@@ -47,22 +47,11 @@ impl Action {
     }
 }
 
-/// More jobs of one client, one line each.
+/// More jobs of one client.
 pub(crate) fn jobs(client: &str) -> Vec<String> {
     let job = |name: &str, kind: &str, more: &[&str]| {
-        let mut lines = vec![
-            "Job {".to_owned(),
-            format!("Name = {name}-{client}"),
-            format!("Type = {kind}"),
-            format!("Client = {client}-fd"),
-            "FileSet = Source".to_owned(),
-            format!("Storage = {client}"),
-            format!("Pool = {client}"),
-            "Messages = Standard".to_owned(),
-        ];
-        lines.extend(more.iter().map(|line| line.replace('@', client)));
-        lines.push("}".to_owned());
-        lines
+        let more = format!("Type = {kind}\n{}", more.join("\n").replace('@', client));
+        job_resource(&format!("{name}-{client}"), client, "Source", &more)
     };
     let scripts = [
         "Level = Full",
@@ -82,13 +71,12 @@ pub(crate) fn jobs(client: &str) -> Vec<String> {
         "}",
     ];
     let failing = ["Level = Full", "Client Run Before Job = /no/such/program"];
-    [
+    vec![
         job("verify", "Verify", &["Level = InitCatalog", "Verify Job = backup-@"]),
         job("scripts", "Backup", &scripts),
         job("failing", "Backup", &failing),
         job("slow", "Backup", &["Level = Full", "Maximum Bandwidth = 100 mb/s", "Accurate = yes"]),
     ]
-    .concat()
 }
 
 /// The actions.

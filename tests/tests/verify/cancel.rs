@@ -5,7 +5,7 @@
 
 use std::fs::File;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, job_resource, wait_for};
 
 const HOLE: u64 = 1 << 40;
 
@@ -34,19 +34,8 @@ fn a_verify_of_a_huge_file_can_be_canceled() -> Result<()> {
         FileSet::new("small", &["Signature = MD5", "Verify = s5"], &[&small]),
     ];
     for set in ["huge", "small"] {
-        let lines = [
-            "Job {",
-            &format!("Name = verify-{set}"),
-            "Type = Verify",
-            "Level = InitCatalog",
-            "Client = test-fd",
-            &format!("FileSet = {set}"),
-            "Storage = test",
-            "Pool = test",
-            "Messages = Standard",
-            "}",
-        ];
-        options.director_resources.extend(lines.map(str::to_owned));
+        let verify = job_resource(&format!("verify-{set}"), "test", set, "Type = Verify\nLevel = InitCatalog");
+        options.director_resources.push(verify);
     }
     let bed = Bed::start(options)?;
     let job = bed.queue("run job=verify-huge yes")?;

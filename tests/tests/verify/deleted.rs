@@ -10,8 +10,7 @@ fn a_verify_of_a_job_with_deleted_files_is_good() -> Result<()> {
     let fd = Fd::under_test()?;
     let mut options = BedOptions::new("verify-deleted", [ClientOptions::new(fd).named("test")])?;
     options.clients[0].job = vec!["Accurate = yes".to_owned()];
-    options.director_resources = verify_job("Source");
-    options.director_resources.insert(1, "Accurate = yes".to_owned());
+    options.director_resources = vec![verify_job("test", "Source", "Accurate = yes")];
     let source = options.source()?;
     for name in ["stays", "goes"] {
         fs::write(source.join(name), name).unwrap();
@@ -22,7 +21,7 @@ fn a_verify_of_a_job_with_deleted_files_is_good() -> Result<()> {
     fs::remove_file(source.join("goes")).unwrap();
     let job = bed.backup("test", "level=Incremental")?.must_be_good()?;
     assert_eq!(job.row.files, 2, "the directory, and what is deleted: {}", job.log);
-    let verified = bed.run(&format!("run job=verify level=Data jobid={} yes", job.row.id))?;
+    let verified = bed.run(&format!("run job=verify-test level=Data jobid={} yes", job.row.id))?;
     let expected = if fd == Fd::Stock { 'D' } else { 'T' };
     assert_eq!(verified.row.status, expected, "{}", verified.log);
     assert!(!verified.log.contains("Not in the Catalog"), "{}", verified.log);

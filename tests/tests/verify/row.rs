@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bed::{Expect, FileSet};
+use bed::{Expect, FileSet, job_resource};
 
 use crate::damage::Damage;
 
@@ -211,31 +211,17 @@ impl Row {
     /// The Director's resources for a client's jobs.
     pub(crate) fn jobs(&self, client: &str) -> Vec<String> {
         let name = &self.name;
-        let mut lines = Vec::new();
-        for (job, kind, level) in
-            [("backup", "Backup", "Full"), ("disk", "Verify", "InitCatalog"), ("verify", "Verify", "Data")]
-        {
-            lines.extend([
-                "Job {".to_owned(),
-                format!("Name = \"{name}-{job}-{client}\""),
-                format!("Type = {kind}"),
-                format!("Level = {level}"),
-                format!("Client = \"{client}-fd\""),
-                format!("FileSet = \"{name}\""),
-                format!("Storage = \"{client}\""),
-                format!("Pool = \"{client}\""),
-                "Messages = Standard".to_owned(),
-                "Maximum Concurrent Jobs = 10".to_owned(),
-            ]);
-            if job == "verify" {
-                lines.push(format!("Verify Job = \"{name}-backup-{client}\""));
-                if self.accurate {
-                    lines.push("Accurate = yes".to_owned());
-                }
-            }
-            lines.push("}".to_owned());
-        }
-        lines
+        let job = |job: &str, more: &str| {
+            let more = format!("{more}\nMaximum Concurrent Jobs = 10");
+            job_resource(&format!("{name}-{job}-{client}"), client, name, &more)
+        };
+        let accurate = if self.accurate { "Accurate = yes" } else { "" };
+        let verify = format!("Type = Verify\nLevel = Data\nVerify Job = \"{name}-backup-{client}\"\n{accurate}");
+        vec![
+            job("backup", "Type = Backup\nLevel = Full"),
+            job("disk", "Type = Verify\nLevel = InitCatalog"),
+            job("verify", &verify),
+        ]
     }
 
     /// The console's command for a level.
