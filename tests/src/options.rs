@@ -11,11 +11,12 @@ use crate::folder::Folder;
 pub const ONLY_OURS: &str = "of the stock daemon it is known";
 
 /// Which File Daemon a client of the bed is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fd {
     /// The unmodified `bacula-fd` 15.0.3.
     Stock,
     /// ferrofd.
+    #[default]
     Ours,
 }
 
@@ -63,9 +64,10 @@ pub fn our_program() -> Result<PathBuf> {
 }
 
 /// The `Plugin Directory` of a client.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Plugins {
     /// The stock packages' one, which holds a plugin.
+    #[default]
     OfThePackages,
     /// Another directory.
     In(PathBuf),
@@ -87,7 +89,7 @@ impl Plugins {
 }
 
 /// One File Daemon of the bed, with a storage device, a pool and a backup job of its own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ClientOptions {
     /// Resource name; `<name>-fd` is the daemon's name, `backup-<name>` its job.
     pub name: String,
@@ -123,22 +125,7 @@ pub struct ClientOptions {
 impl ClientOptions {
     /// A client with default settings, named after its daemon.
     pub fn new(fd: Fd) -> Self {
-        Self {
-            name: fd.name().to_owned(),
-            fd,
-            file_daemon: Vec::new(),
-            fd_director: Vec::new(),
-            dir_client: Vec::new(),
-            job: Vec::new(),
-            settings: Vec::new(),
-            messages: Vec::new(),
-            director_port: None,
-            wrapper: Vec::new(),
-            in_root: false,
-            environment: Vec::new(),
-            user: None,
-            plugins: Plugins::OfThePackages,
-        }
+        Self { name: fd.name().to_owned(), fd, ..Self::default() }
     }
 
     /// The same with so many threads that read files (ferrofd only).

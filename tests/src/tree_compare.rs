@@ -55,6 +55,16 @@ impl TreeRules {
         sockets_left_out: false,
     };
 
+    /// Types, content, links and device numbers alone; of what a backup holds.
+    pub const CONTENT: Self = Self {
+        modes_and_owners: false,
+        times: Times::Ignored,
+        access_times: false,
+        attributes: false,
+        holes: false,
+        sockets_left_out: true,
+    };
+
     /// What a restore by the stock daemon gives back.
     pub fn restored() -> Self {
         Self {
@@ -151,14 +161,7 @@ pub fn tree_lines(tree: &Path, rules: TreeRules) -> Result<Vec<String>> {
 
 /// How many entries and how many bytes of regular files a tree has.
 pub fn measure_tree(tree: &Path) -> Result<(u64, u64)> {
-    let rules = TreeRules {
-        modes_and_owners: false,
-        times: Times::Ignored,
-        access_times: false,
-        attributes: false,
-        holes: false,
-        sockets_left_out: false,
-    };
+    let rules = TreeRules { sockets_left_out: false, ..TreeRules::CONTENT };
     let facts = survey(tree, rules)?;
     let bytes = facts.values().filter(|facts| facts.kind == "file").map(|facts| facts.size).sum();
     Ok((facts.len() as u64, bytes))

@@ -219,17 +219,18 @@ impl Iterator for Records {
 impl Volume {
     /// The next block, or `None` at the end of the volume.
     fn block(&mut self) -> Result<Option<Block>> {
-        let mut start = [0; OLD_BLOCK_HEADER];
-        let got = read_as_much(&mut self.reader, &mut start).map_err(BedError::file("read", &self.path))?;
+        let mut bytes = Vec::new();
+        let mut start = self.reader.by_ref().take(OLD_BLOCK_HEADER as u64);
+        let got = start.read_to_end(&mut bytes).map_err(BedError::file("read", &self.path))?;
         if got == 0 {
             return Ok(None);
         }
         if got < OLD_BLOCK_HEADER {
             return Err(self.problem(format!("{got} bytes where a block header must stand")));
         }
-        let number = |at| u32::from_be_bytes(word(&start, at));
+        let number = |at| u32::from_be_bytes(word(&bytes, at));
         let (options, length, session) = (number(0), number(4) as usize, (number(16), number(20)));
-        let header = match &word(&start, 12) {
+        let header = match &word(&bytes, 12) {
             IDENTIFIER => BLOCK_HEADER,
             OLD_IDENTIFIER => OLD_BLOCK_HEADER,
             other => return Err(self.problem(format!("expected block identifier BB03 or BB02, got {other:?}"))),
@@ -238,9 +239,8 @@ impl Volume {
         if !good_options || !(header..=LARGEST_BLOCK).contains(&length) {
             return Err(self.problem(format!("block options {options:#x}, length {length}")));
         }
-        let mut bytes = vec![0; length];
-        let (head, rest) = bytes.split_at_mut(OLD_BLOCK_HEADER);
-        head.copy_from_slice(&start);
+        bytes.resize(length, 0);
+        let rest = bytes.get_mut(OLD_BLOCK_HEADER..).unwrap_or_default();
         self.reader.read_exact(rest).map_err(BedError::file("read a whole block of", &self.path))?;
         let body = bytes.split_off(header);
         self.check(&bytes, &body)?;
@@ -316,20 +316,6 @@ fn put(bytes: &mut [u8], at: usize, what: &[u8]) {
     if let Some(slice) = bytes.get_mut(at..at + what.len()) {
         slice.copy_from_slice(what);
     }
-}
-
-/// Fills the buffer as far as the file goes.
-fn read_as_much(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut got = 0;
-    while let Some(rest) = buffer.get_mut(got..).filter(|rest| !rest.is_empty()) {
-        match reader.read(rest) {
-            Ok(0) => break,
-            Ok(count) => got += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(got)
 }
 
 /// The name of a stream as `bls` prints it (reference 04 §19.4).

@@ -5,11 +5,12 @@
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use bed::peer::{EOD, Frame, Peer, director_session, packet};
-use bed::{Bed, BedOptions, Fd, PATIENCE, Result, descriptors, reset_peak, set_fixed_times, threads, usage, wait_for};
+use bed::{
+    Bed, BedOptions, Fd, LStat, PATIENCE, Result, descriptors, reset_peak, set_fixed_times, threads, usage, wait_for,
+};
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
 const FULL: &str = "level = full  mtime_only=0 \n";
@@ -204,42 +205,12 @@ fn a_file_set_of_ten_million_lines_is_refused_with_its_size() -> Result<()> {
     wait_until_back(pid, before, 16 << 20)
 }
 
-/// A number as `LStat` has it (reference 04 §6.2).
-fn base64(number: u64) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digit = |at: u64| char::from(DIGITS.get(usize::try_from(at % 64).unwrap()).copied().unwrap());
-    let mut text = String::new();
-    let mut rest = number;
-    while rest >= 64 {
-        text.insert(0, digit(rest));
-        rest /= 64;
-    }
-    text.insert(0, digit(rest));
-    text
-}
-
-fn lstat(numbers: [u64; 13]) -> String {
-    numbers.map(base64).join(" ") + " A A C"
+fn lstat(numbers: [i64; 13]) -> String {
+    LStat::text(&numbers) + " A A C"
 }
 
 fn lstat_of(path: &Path) -> String {
-    let meta = fs::symlink_metadata(path).unwrap();
-    let time = |seconds: i64| u64::try_from(seconds).unwrap();
-    lstat([
-        meta.dev(),
-        meta.ino(),
-        meta.mode().into(),
-        meta.nlink(),
-        meta.uid().into(),
-        meta.gid().into(),
-        meta.rdev(),
-        meta.size(),
-        meta.blksize(),
-        meta.blocks(),
-        time(meta.atime()),
-        time(meta.mtime()),
-        time(meta.ctime()),
-    ])
+    lstat(LStat::of(&fs::symlink_metadata(path).unwrap()))
 }
 
 /// Gives a `FileSet` of the source and the list, and asks for an estimate; what the daemon says to
@@ -329,6 +300,7 @@ fn an_accurate_list_takes_a_quarter_of_the_stock_daemon_s_memory() -> Result<()>
     // As a home server has them: some directories of some files each, times and sizes that differ.
     let list: Vec<Vec<u8>> = (0..files)
         .map(|n| {
+            let n = n.cast_signed();
             let path = format!("/home/user{:03}/project/src/module{:04}/file_{n:07}.txt", n / 10_000, n / 20);
             let (size, mtime) = (n * 37 % 90_000, 1_700_000_000 + n * 977 % 100_000_000);
             let lstat = lstat([65024, 1_000_000 + n, 0o100_644, 1, 1000, 1000, 0, size, 4096, 8, mtime, mtime, mtime]);

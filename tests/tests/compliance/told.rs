@@ -46,7 +46,7 @@ pub(crate) fn sessions(bed: &Bed, client: &str) -> Result<Sessions> {
 /// What the disk says of the files of a tree, at the end of each phase: by device and inode.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
-    phases: Vec<HashMap<(i64, i64), Vec<i64>>>,
+    phases: Vec<HashMap<(i64, i64), [i64; 13]>>,
     /// The times of what is gone may be those of any phase.
     times: HashSet<(PathBuf, i64, i64)>,
 }
@@ -58,20 +58,7 @@ impl Disk {
         for entry in WalkDir::new(source) {
             let entry = entry.unwrap();
             let status = entry.metadata().unwrap();
-            let unsigned = [
-                status.dev(),
-                status.ino(),
-                status.mode().into(),
-                status.nlink(),
-                status.uid().into(),
-                status.gid().into(),
-                status.rdev(),
-                status.size(),
-                status.blksize(),
-                status.blocks(),
-            ];
-            let mut numbers: Vec<_> = unsigned.map(u64::cast_signed).to_vec();
-            numbers.extend([status.atime(), status.mtime(), status.ctime()]);
+            let numbers = LStat::of(&status);
             found.insert((numbers[0], numbers[1]), numbers);
             self.times.insert((entry.into_path(), status.mtime(), status.ctime()));
         }
@@ -85,7 +72,7 @@ impl Disk {
             return text.escape_ascii().to_string();
         };
         let (of_the_disk, of_the_daemon) = numbers.split_at(OF_THE_DISK.len());
-        let differing = |disk: &Vec<i64>| {
+        let differing = |disk: &[i64; 13]| {
             let fields = OF_THE_DISK.iter().zip(of_the_disk).zip(disk).enumerate();
             let differing = fields.filter(|(at, ((_, told), disk))| told != disk && (has_times || *at < FIRST_TIME));
             differing.map(|(_, ((name, told), _))| format!("{name} {told}")).collect::<Vec<_>>()

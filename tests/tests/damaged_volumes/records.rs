@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use bed::LStat;
 use bed::peer::packet;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
@@ -24,21 +25,6 @@ pub(crate) fn record(stream: u32, data: impl Into<Vec<u8>>) -> Record {
     Record { stream, data: data.into() }
 }
 
-/// Bacula's base 64 of a number (reference 04).
-fn base64(mut number: i64) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = Vec::new();
-    loop {
-        text.push(DIGITS[usize::try_from(number & 63).unwrap()]);
-        number >>= 6;
-        if number == 0 {
-            break;
-        }
-    }
-    text.reverse();
-    String::from_utf8(text).unwrap()
-}
-
 /// An attribute record.
 pub(crate) fn attributes(file_type: u32, name: &str, mode: i64, link: &str, data_stream: i64) -> Record {
     let size = if mode & 0o170_000 == 0o100_000 { CONTENT.len() } else { 0 };
@@ -47,7 +33,7 @@ pub(crate) fn attributes(file_type: u32, name: &str, mode: i64, link: &str, data
 
 fn attributes_of_size(file_type: u32, name: &str, mode: i64, link: &str, data_stream: i64, size: usize) -> Record {
     let size = i64::try_from(size).unwrap();
-    let stat = [1, 2, mode, 1, 0, 0, 0, size, 4096, 8, MTIME, MTIME, MTIME, 0, 0, data_stream].map(base64).join(" ");
+    let stat = LStat::text(&[1, 2, mode, 1, 0, 0, 0, size, 4096, 8, MTIME, MTIME, MTIME, 0, 0, data_stream]);
     record(1, format!("1 {file_type} {name}\0{stat}\0{link}\0\0000\0"))
 }
 

@@ -9,7 +9,7 @@ use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, BedOptions, Fd, FileSet, JobResult, Restore, Result};
+use bed::{Bed, BedOptions, Fd, FileSet, JobResult, Restore, Result, posix_acl};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, SFlag, UtimensatFlags, makedev, mknod, utimensat};
 use nix::sys::time::TimeSpec;
@@ -71,10 +71,8 @@ fn make(kind: &str, path: &Path) {
 
 /// The extended attribute that is a kind of metadata.
 fn attribute(what: &str) -> Option<(&'static str, Vec<u8>)> {
-    let acl = [(1_u16, 7_u16, u32::MAX), (2, 5, 1001), (4, 4, u32::MAX), (0x10, 5, u32::MAX), (0x20, 0, u32::MAX)];
-    let entry =
-        |(tag, bits, id): (u16, u16, u32)| [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat();
-    let acl = || [vec![2, 0, 0, 0], acl.map(entry).concat()].concat();
+    const NOBODY: u32 = u32::MAX;
+    let acl = || posix_acl(&[(1, 7, NOBODY), (2, 5, 1001), (4, 4, NOBODY), (0x10, 5, NOBODY), (0x20, 0, NOBODY)]);
     // Version 2, effective, CAP_NET_RAW.
     let capability = || [&[1, 0, 0, 2, 0, 0x20, 0, 0][..], &[0; 12]].concat();
     match what {
