@@ -187,9 +187,7 @@ fn plugin_host(daemon: u32) -> Result<u32> {
 
 #[test]
 fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can become another user");
-    }
+    skip::when!(!geteuid().is_root(), "only root can become another user");
     let client = ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody");
     let mut options = BedOptions::new("read-all", [client])?.in_clear();
     let plugins = options.folder.make("plugins")?;
@@ -259,9 +257,7 @@ fn the_nagios_plugin_reports_both_daemons_alike() -> Result<()> {
 
 #[test]
 fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon tells systemd nothing");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon tells systemd nothing");
     let mut bed = configured("notify")?;
     let socket = bed.folder().join("notify");
     let manager = UnixDatagram::bind(&socket).unwrap();
@@ -288,9 +284,7 @@ fn systemd_is_notified_of_ready_alive_and_ending() -> Result<()> {
 /// Three that hang are waited for together, and not at all by a signal.
 #[test]
 fn a_start_whose_plugins_hang_is_ended_by_a_signal() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     let mut options = BedOptions::new("load-hangs", [ClientOptions::new(Fd::Ours).named("test")])?;
     let (plugins, trace) = (options.folder.make("plugins")?, options.folder.make("trace")?);
     for name in ["a", "b", "c"] {
@@ -327,9 +321,7 @@ fn a_start_whose_plugins_hang_is_ended_by_a_signal() -> Result<()> {
 /// led its writes away.
 #[test]
 fn foreign_files_in_the_working_directory_block_nothing() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits for ever");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits for ever");
     for trap in ["fifo", "link"] {
         let options = BedOptions::new("traps", [ClientOptions::new(Fd::Ours).named("test")])?.in_clear();
         let mut bed = Bed::prepare(options)?;
@@ -379,9 +371,7 @@ exec chroot "$2/root" /usr/sbin/bacula-fd -f -c /etc/bacula/bacula-fd.conf
 
 #[test]
 fn debian_s_default_configuration_works_unchanged() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("a daemon as Debian installs it runs as root");
-    }
+    skip::when!(!geteuid().is_root(), "a daemon as Debian installs it runs as root");
     let root = Root::find()?;
     let folder = bed::Folder::new("debian")?;
     let mount = folder.make("mount")?;
@@ -487,9 +477,7 @@ fn a_port_that_is_taken_is_told_at_once_and_a_signal_ends_the_wait() -> Result<(
 /// The program that an upgrade restarts is the service's, and no other user's copy of it.
 #[test]
 fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::when!(!geteuid().is_root(), "only root can put a program into the place of the packages' one");
     let folder = bed::Folder::new("upgrade")?;
     let place = folder.make("sbin")?;
     fs::copy("/bin/sleep", place.join("bacula-fd")).unwrap();
@@ -517,9 +505,7 @@ fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
 /// folder of the program has. A unit of another program is left alone.
 #[test]
 fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::when!(!geteuid().is_root(), "only root can put a program into the place of the packages' one");
     for place in ["/usr/sbin", "/usr/bin"] {
         let session =
             told_after_an_upgrade(place, "'session 127.0.0.1'", "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)")?;

@@ -183,9 +183,7 @@ fn odd_file_sets_are_answered_as_by_the_stock_daemon() -> Result<()> {
 /// Sends ten million names: the daemon says that it is too much, and is well afterwards.
 #[test]
 fn a_file_set_of_ten_million_lines_is_refused_with_its_size() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon takes the memory that it needs");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs");
     let mut bed = bed_in_clear("ten-million")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     let before = footprint(pid)?;

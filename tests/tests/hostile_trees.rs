@@ -244,9 +244,7 @@ fn a_file_that_changed_before_it_is_read_is_saved_as_it_is() -> Result<()> {
 #[test]
 fn a_read_error_ends_the_data_of_one_file_only() -> Result<()> {
     let unreadable = Path::new("/sys/class/net/lo/speed");
-    if fs::read(unreadable).is_ok() || !unreadable.exists() {
-        return skip::test("this kernel has no file that can not be read");
-    }
+    skip::when!(fs::read(unreadable).is_ok() || !unreadable.exists(), "this kernel has no file that can not be read");
     let mut options = BedOptions::side_by_side("read-error")?;
     let source = options.source()?;
     file(&source.join("after"))?;
@@ -275,9 +273,7 @@ fn mount(point: &Path, script: &str) -> Result<()> {
 /// A tmpfs, the tree itself once more, and a FUSE file system whose program has died.
 #[test]
 fn mounts_below_the_tree_are_entered_or_left_out_and_a_dead_one_is_reported() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can mount");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can mount");
     let mut options = BedOptions::side_by_side("mounts")?;
     let source = options.source()?;
     let [inner, memory, again, dead] = ["inner", "memory", "again", "dead"].map(|name| source.join(name));

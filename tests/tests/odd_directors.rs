@@ -193,9 +193,7 @@ fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
 
 #[test]
 fn a_wrong_password_of_an_encrypted_login_is_told_on_the_client() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     let mut options = talkative("encrypted-login")?;
     for client in ["reference", "test"] {
         let (name, port) = (format!("Name = wrong-{client}"), format!("FDPort = @port-of-{client}@"));

@@ -33,6 +33,26 @@ pub fn test<G: Given>(reason: &str) -> G {
     G::PASSED
 }
 
+/// Ends a test that can't run here if this is so: `skip::when!(!is_root(), "needs root")`.
+#[macro_export]
+macro_rules! when {
+    ($condition:expr, $reason:expr) => {
+        if $condition {
+            return $crate::test($reason);
+        }
+    };
+}
+
+/// Ends a test that can't run here if there is something that it lacks: an optional text.
+#[macro_export]
+macro_rules! lacks {
+    ($missing:expr) => {
+        if let Some(missing) = $missing {
+            return $crate::test(AsRef::<str>::as_ref(&missing));
+        }
+    };
+}
+
 /// Ends a test that only does something when another test starts it, in a process of its own. That
 /// is no skip.
 pub fn unasked<G: Given>() -> G {
@@ -75,7 +95,10 @@ mod tests {
             return super::unasked();
         }
         super::part("one half");
-        super::test("the other half")
+        crate::lacks!(None::<&str>);
+        crate::when!(super::VARIABLE.is_empty(), "nothing");
+        crate::lacks!(Some("the other half"));
+        Err("it goes on".to_owned())
     }
 
     #[test]

@@ -84,9 +84,7 @@ fn waits(fifo: &Path) -> Vec<(Vec<Vec<u8>>, bool)> {
 
 #[test]
 fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     let (_bed, fifo, port, pid) = stage("cancel-reaches")?;
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
@@ -104,9 +102,7 @@ fn a_cancel_ends_whatever_the_job_waits_for() -> Result<()> {
 /// The order may overtake the command that makes the job wait.
 #[test]
 fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     let (_bed, fifo, port, pid) = stage("cancel-before")?;
     for (job, (packets, _)) in (1..).zip(waits(&fifo)) {
         let what = String::from_utf8_lossy(packets.last().unwrap()).into_owned();
@@ -135,9 +131,7 @@ fn a_cancel_before_the_wait_ends_it_too() -> Result<()> {
 
 #[test]
 fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     let mut bed = bed_in_clear("cancel-storage")?;
     let port = bed.client("test")?.port();
     // One that takes the call and says nothing, and one that is to call and does not.
@@ -163,9 +157,7 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
 /// process stands still.
 #[test]
 fn a_storage_daemon_that_is_waited_for_is_told_before_the_wait_is_over() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon says nothing for ten minutes, or half an hour");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon says nothing for ten minutes, or half an hour");
     let mut bed = bed_in_clear("no-storage")?;
     let port = bed.client("test")?.port();
     let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -185,9 +177,7 @@ fn a_storage_daemon_that_is_waited_for_is_told_before_the_wait_is_over() -> Resu
 
 #[test]
 fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     let (bed, fifo, port, pid) = stage("director-gone")?;
     for (job, (packets, runs)) in (1..).zip(waits(&fifo)) {
         let peer = begin(port, job, &packets.iter().map(Vec::as_slice).collect::<Vec<_>>())?;
@@ -204,9 +194,7 @@ fn a_job_that_has_not_begun_ends_with_its_director() -> Result<()> {
 /// Without a listing it sends nothing by which it would notice.
 #[test]
 fn an_estimate_ends_with_its_director() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon goes on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon goes on");
     let mut bed = bed_in_clear("estimate-alone")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     // Far more than can be looked at while this test waits.

@@ -13,9 +13,7 @@ const MOST: u64 = 48 << 20;
 
 #[test]
 fn a_file_with_hundreds_of_megabytes_of_attributes_takes_little_memory() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon loses its connection at such a file");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon loses its connection at such a file");
     let mut options = BedOptions::new("attributes", [ClientOptions::new(Fd::Ours).named("test")])?;
     let source = options.source()?;
     mount_memory(&source)?;
@@ -23,9 +21,7 @@ fn a_file_with_hundreds_of_megabytes_of_attributes_takes_little_memory() -> Resu
     std::fs::write(&file, "content").map_err(BedError::file("write", &file))?;
     let value = vec![7; ATTRIBUTES.1];
     let has_all = (0..ATTRIBUTES.0).all(|number| xattr::set(&file, format!("user.{number}"), &value).is_ok());
-    if !has_all {
-        return skip::test("no file system here holds so many attributes");
-    }
+    skip::when!(!has_all, "no file system here holds so many attributes");
     let lines = ["Signature = MD5", "ACL Support = yes", "XATTR Support = yes"];
     options.file_sets = vec![FileSet::new("Attributes", &lines, &[&source])];
     let mut bed = Bed::start(options)?;
@@ -48,9 +44,7 @@ const MESSAGES: (u64, u64) = (5_000, 1_900);
 
 #[test]
 fn a_plugin_that_says_much_within_a_call_is_waited_for() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon has no bound");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon has no bound");
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     // The Director's own log leaves these out.
     client.messages.push(format!("Director = {DIRECTOR} = skipped"));

@@ -97,9 +97,7 @@ fn heavy_expressions_match_as_in_the_stock_daemon() -> Result<()> {
 
 #[test]
 fn expensive_expressions_are_refused_and_the_daemon_stays_up() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon takes the memory that it needs, or ends");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs, or ends");
     let mut bed = bed_in_clear("too-heavy", &["file"])?;
     let source = bed.folder().join("source");
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
@@ -134,9 +132,7 @@ fn expensive_expressions_are_refused_and_the_daemon_stays_up() -> Result<()> {
 
 #[test]
 fn a_cancel_ends_an_endless_match() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon goes on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon goes on");
     let mut bed = bed_in_clear("endless-match", &[&"a".repeat(250)])?;
     let source = bed.folder().join("source");
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
@@ -163,9 +159,7 @@ fn a_cancel_ends_an_endless_match() -> Result<()> {
 /// A console's Director reads an estimate up to its end, and nothing behind that.
 #[test]
 fn an_estimate_that_fails_says_so_before_its_answer() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon goes on");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon goes on");
     let mut bed = bed_in_clear("failed-estimate", &[&"a".repeat(250)])?;
     let source = bed.folder().join("source");
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);

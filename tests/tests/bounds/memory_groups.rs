@@ -75,9 +75,7 @@ fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()>
 /// The stock daemon takes 187 bytes a file, until the kernel ends it with all its jobs.
 #[test]
 fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     let Some(group) = Group::new("ferrofd-list", 64 << 20) else {
         return skip::test("no memory controller of version 1 here");
     };

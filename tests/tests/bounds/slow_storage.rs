@@ -214,9 +214,7 @@ fn drawn_for_restores(round: u64) -> Vec<String> {
 
 #[test]
 fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(SlowStorage::missing());
     let mut scene = Scene::start("storage-faults")?;
     let all = ["partial:1000", "change:alpha", "short:gamma", "error-read:beta", "error-open:delta-1", "error:d2"];
     scene.judge(&all.map(str::to_owned))?;
@@ -245,12 +243,8 @@ fn faults_of_storage_lose_no_file_silently_and_make_no_wrong_digest() -> Result<
 /// Over a network the last error of a file often comes only when it is closed.
 #[test]
 fn a_file_that_could_not_be_closed_is_replaced_by_the_next_restore() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon does not look whether a file could be closed");
-    }
+    skip::lacks!(SlowStorage::missing());
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon does not look whether a file could be closed");
     let mut scene = Scene::start("storage-close")?;
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     // With late answers files are made at the same time.
@@ -286,12 +280,8 @@ fn a_file_that_could_not_be_closed_is_replaced_by_the_next_restore() -> Result<(
 /// Files that are made at the same time may be on several file systems, of which some are local.
 #[test]
 fn a_file_that_could_not_be_closed_stays_private_beside_one_on_a_local_file_system() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon does not look whether a file could be closed");
-    }
+    skip::lacks!(SlowStorage::missing());
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon does not look whether a file could be closed");
     let mut scene = Scene::start_with("storage-close-local", |options, mount| {
         let local = mount.with_file_name("local");
         let [first, last] = ["d0/gamma-0", "last"].map(|name| mount.join(name));
@@ -326,12 +316,8 @@ fn a_file_that_could_not_be_closed_stays_private_beside_one_on_a_local_file_syst
 /// As on vfat or SMB: there is room for one of the two.
 #[test]
 fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon replaces the first one, silently");
-    }
+    skip::lacks!(SlowStorage::missing());
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon replaces the first one, silently");
     let mut scene = Scene::start("storage-folds")?;
     let pairs = [["Makefile", "makefile"], ["Folder/name", "folder/name"]];
     for name in pairs.into_iter().flatten() {
@@ -389,9 +375,7 @@ fn attributes_of(bed: &Bed, job: &JobResult, file: &str) -> Result<Vec<&'static 
 
 #[test]
 fn one_attribute_that_cannot_be_read_costs_only_itself() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(SlowStorage::missing());
     let mut scene = Scene::start_with("storage-attributes", |options, mount| {
         options.file_sets.push(FileSet::new("attributes", &["XattrSupport = yes", "AclSupport = yes"], &[mount]));
     })?;
@@ -460,12 +444,8 @@ fn cases(scene: &Scene, full: u32) -> Vec<(String, String, u64)> {
 
 #[test]
 fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
+    skip::lacks!(SlowStorage::missing());
     let mut scene = Scene::start("storage-stops")?;
     scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
@@ -517,12 +497,8 @@ fn asks_before_jobs(options: &mut BedOptions, mount: &Path) {
 
 #[test]
 fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits on");
-    }
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
+    skip::lacks!(SlowStorage::missing());
     // The Director may take twenty seconds to pass one cancel on.
     std::thread::scope(|scope| {
         let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || asks_are_canceled(part))).collect();
@@ -565,12 +541,8 @@ fn asks_are_canceled(part: usize) -> Result<()> {
 /// first one is looked at or does not read the answer.
 #[test]
 fn a_link_that_comes_after_the_look_at_the_place_of_a_restore_is_not_followed() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon follows any link");
-    }
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon follows any link");
+    skip::lacks!(SlowStorage::missing());
     let mut scene = Scene::start_with("storage-judged", |options, mount| {
         let [alias, allowed, outside] = ["alias", "allowed", "outside"].map(|name| mount.with_file_name(name));
         fs::create_dir(&allowed).unwrap();

@@ -302,9 +302,7 @@ fn save(level: &str) -> impl Fn(&Row, &str) -> String {
 
 #[test]
 fn a_canceled_job_ends_what_its_reader_has_started() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut options = BedOptions::new("bpipe-cancel", [ClientOptions::new(Fd::Ours)])?;
     let numbers = options.folder.path().join("numbers");
     let reader = format!("trap '' TERM; sleep 1000 & echo $$ $! > {}; cat", numbers.display());

@@ -82,9 +82,7 @@ fn judge(plan: &Plan) -> Result<()> {
 /// lookups ahead as it likes, and by eight.
 #[test]
 fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
-    if let Some(lack) = lack()? {
-        return skip::test(lack);
-    }
+    skip::lacks!(lack()?);
     let fd = Fd::under_test()?;
     let mut clients = vec![ClientOptions::new(fd).named("test").with_workers(2)];
     if fd == Fd::Ours {
@@ -100,9 +98,7 @@ fn every_row_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()
 #[test]
 #[ignore = "`make test-live`: both daemons, live"]
 fn each_daemon_restores_what_the_other_one_saved() -> Result<()> {
-    if let Some(lack) = lack()? {
-        return skip::test(lack);
-    }
+    skip::lacks!(lack()?);
     let clients =
         [(Fd::Stock, "reference"), (Fd::Ours, "test")].map(|(fd, name)| ClientOptions::new(fd).named(name)).to_vec();
     let rows = selected(rows());
@@ -113,9 +109,7 @@ fn each_daemon_restores_what_the_other_one_saved() -> Result<()> {
 /// choice of them is a bed.
 #[test]
 fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()> {
-    if let Some(lack) = lack()? {
-        return skip::test(lack);
-    }
+    skip::lacks!(lack()?);
     let fd = Fd::under_test()?;
     let plan = |(directives, rows): (&[&str], Vec<Row>)| {
         let mut client = ClientOptions::new(fd).named("test");
@@ -128,9 +122,7 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
 /// What an ordinary user may not read is reported, and the rest is saved.
 #[test]
 fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
-    if let Some(lack) = lack()? {
-        return skip::test(lack);
-    }
+    skip::lacks!(lack()?);
     let clients = vec![ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody")];
     judge(&Plan { label: "user", rows: private_rows(), clients, by_all: |_| true, beds: 1, restores: &[] })
 }

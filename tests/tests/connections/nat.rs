@@ -211,9 +211,7 @@ fn a_client_behind_a_router_is_backed_up_and_reconnects_when_dropped() -> Result
         return skip::test("no network namespaces here, or not for this user");
     };
     back_up_and_restore(&bed)?;
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     // The connection that waits for the Director to use it.
     behind[1].inside.must_be_kept_warm()?;
     for client in &behind {

@@ -57,12 +57,8 @@ fn look(victim: &Path) -> BTreeMap<String, (u32, u32, i64, i64, Vec<u8>)> {
 
 #[test]
 fn a_process_that_swaps_directories_for_links_redirects_nothing() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon follows such links");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon follows such links");
     let options = BedOptions::new("swaps", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     fs::set_permissions(bed.folder(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -139,9 +135,7 @@ fn an_exhausted_quota_fails_one_file_with_a_message() -> Result<()> {
         let gone = helper.0.try_wait().unwrap().is_some();
         Ok(if traced || gone { Ok(traced) } else { Err(status) })
     })?;
-    if !traced {
-        return skip::test("strace may not attach to a process here");
-    }
+    skip::when!(!traced, "strace may not attach to a process here");
     let outcome = restore(fd, 1, &to, files(&["/one", "/two", "/three"], CONTENT), true)?;
     drop(helper);
     for name in ["one", "three"] {

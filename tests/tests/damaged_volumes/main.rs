@@ -281,9 +281,7 @@ fn files(names: &[&str], content: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let options = BedOptions::new("shortage", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let mut bed = Bed::start(options)?;
     let (fd, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
@@ -339,9 +337,7 @@ fn a_full_disk_and_too_few_descriptors_fail_only_what_needs_them() -> Result<()>
 
 #[test]
 fn message_files_and_directories_without_a_record_are_not_for_all_to_write_with_umask_0() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon leaves it to the umask");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon leaves it to the umask");
     let mut client = ClientOptions::new(Fd::under_test()?).named("test");
     client.wrapper = ["sh", "-c", "umask 0; exec \"$@\"", "sh"].map(str::to_owned).to_vec();
     client.messages = vec!["Append = \"@WORK@/messages\" = all".to_owned()];
@@ -358,9 +354,7 @@ fn message_files_and_directories_without_a_record_are_not_for_all_to_write_with_
 
 #[test]
 fn data_is_compared_with_its_digest_unless_the_administrator_says_no() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon compares nothing");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon compares nothing");
     let client = |name: &str, settings: &[&str]| -> Result<ClientOptions> {
         let mut client = ClientOptions::new(Fd::under_test()?).named(name);
         client.settings = settings.iter().map(|line| (*line).to_owned()).collect();

@@ -154,9 +154,7 @@ fn refusing_bed() -> Result<(Bed, PathBuf)> {
 
 #[test]
 fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon runs what the volume says");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon runs what the volume says");
     let (mut bed, allowed) = refusing_bed()?;
     let (writer, marker) = marker(&bed, "marker");
     let folder = bed.folder().join("in-place");
@@ -201,9 +199,7 @@ fn no_program_is_run_that_only_the_volume_asks_for() -> Result<()> {
 /// all; what they get may be anything, and is named.
 #[test]
 fn where_signatures_are_needed_an_ordered_command_runs_and_its_file_is_an_error() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon runs what the volume says");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon runs what the volume says");
     let mut options = BedOptions::new("signed-orders", [])?.in_clear();
     let signed = signing_client(&options)?;
     options.clients.push(signed);
@@ -234,9 +230,7 @@ fn verify(port: u16, level: &str, session: Vec<u8>) -> Result<Outcome> {
 
 #[test]
 fn a_command_is_run_that_the_same_director_has_sent_letter_by_letter() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon runs what the volume says");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon runs what the volume says");
     let mut plain = client("plain", &[])?;
     plain.file_daemon.extend(
         ["}", "Director {", &format!("Name = {OTHER}"), &format!("Password = \"{FD_PASSWORD}\"")].map(str::to_owned),
@@ -290,9 +284,7 @@ fn a_command_is_run_that_the_same_director_has_sent_letter_by_letter() -> Result
 
 #[test]
 fn a_command_is_run_with_options_of_the_user_or_a_program_of_an_allowed_directory() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon runs what the volume says");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon runs what the volume says");
     let mut options = BedOptions::new("other-orders", [client("plain", &[])?])?.in_clear();
     let scripts = options.folder.make("scripts")?;
     let script = scripts.join("take");

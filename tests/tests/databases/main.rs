@@ -126,12 +126,8 @@ fn as_user<'w>(words: &[&'w str]) -> Vec<&'w str> {
 
 #[test]
 fn a_database_of_postgresql_is_restored_into_a_new_one() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
-    if let Some(reason) = lacks(&["runuser", "postgres", "initdb", "psql", "pg_dump"]) {
-        return skip::test(&reason);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
+    skip::lacks!(lacks(&["runuser", "postgres", "initdb", "psql", "pg_dump"]));
     let mut options = options_for("PostgreSQL", &[])?;
     let mut server = Server::prepare(&options, "postgres")?;
     let folder = server.folder.to_str().unwrap().to_owned();
@@ -177,12 +173,8 @@ fn a_database_of_postgresql_is_restored_into_a_new_one() -> Result<()> {
 
 #[test]
 fn a_database_of_mariadb_is_restored_into_a_new_one() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
-    if let Some(reason) = lacks(&["mariadbd", "mariadb-install-db", "mariadb", "mariadb-dump"]) {
-        return skip::test(&reason);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
+    skip::lacks!(lacks(&["mariadbd", "mariadb-install-db", "mariadb", "mariadb-dump"]));
     let mut options = options_for("MariaDB", &[])?;
     let mut server = Server::prepare(&options, "mysql")?;
     let folder = server.folder.to_str().unwrap().to_owned();

@@ -13,9 +13,7 @@ const SCRIPTS: usize = 1000;
 
 #[test]
 fn a_session_has_a_bounded_number_of_run_scripts() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon takes the memory that it needs");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs");
     let mut bed = bed_in_clear("scripts")?;
     let mut peer = director_session(bed.client("test")?.port(), 7)?;
     let both = ["Run OnSuccess=1 OnFailure=0 AbortOnError=0 When=2 Command=/bin/true\n", "RunAfterJob /bin/true\n"];
@@ -48,9 +46,7 @@ const FILLED_IN: u32 = 28;
 
 #[test]
 fn commands_and_options_for_plugins_take_little_memory() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon takes the memory that it needs");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs");
     let mut bed = bed_in_clear("options")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     // What a frame of this size costs, before anything is measured.

@@ -98,9 +98,7 @@ fn session(port: u16, seed: u64) -> Result<usize> {
 
 #[test]
 fn commands_in_any_order_end_the_session_and_leave_the_daemon_up() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon ends after some dozens of these sessions");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon ends after some dozens of these sessions");
     let wanted: u64 = std::env::var("SESSIONS").ok().map_or(400, |text| text.parse().unwrap());
     let mut bed = bed_in_clear("sequences")?;
     let before = footprint_when_idle(&mut bed)?;

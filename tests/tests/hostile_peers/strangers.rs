@@ -206,12 +206,8 @@ fn refuse(port: u16, strangers: usize) -> Result<()> {
 
 #[test]
 fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can give a daemon a log of its own");
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon waits for the log");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon a log of its own");
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits for the log");
     let mut options = BedOptions::new("stopped-log", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let place = options.folder.path().join("log.socket");
     let (log, full) = (UnixDatagram::bind(&place).unwrap(), UnixDatagram::unbound().unwrap());
@@ -243,9 +239,7 @@ fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
 /// once.
 #[test]
 fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can give a daemon a log of its own");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon a log of its own");
     let mut options = BedOptions::new("odd-call", [ClientOptions::new(Fd::Ours).named("test")])?;
     let place = options.folder.path().join("log.socket");
     let log = UnixDatagram::bind(&place).unwrap();
@@ -267,9 +261,7 @@ fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Re
 /// Whoever knows the name of a job can call in the Storage Daemon's place.
 #[test]
 fn a_call_for_a_job_is_that_of_a_stranger_until_the_login_and_a_second_one_is_told() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut bed = bed_in_clear("storage-calls")?;
     let port = bed.client("test")?.port();
     let mut director = director_session(port, 7)?;
@@ -359,9 +351,7 @@ const SESSION: &str = "session ";
 
 #[test]
 fn a_caller_is_a_session_when_it_has_logged_in() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut bed = bed_in_clear("caller")?;
     footprint_when_idle(&mut bed)?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);

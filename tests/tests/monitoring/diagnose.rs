@@ -111,9 +111,7 @@ impl Stage {
 
 #[test]
 fn a_diagnosis_finds_each_fault_and_none_in_a_good_configuration() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root's daemon is without a finding");
-    }
+    skip::when!(!geteuid().is_root(), "only root's daemon is without a finding");
     let mut stage = Stage::new()?;
     the_running_daemon_is_well(&mut stage)?;
     faults_of_files(&stage)?;

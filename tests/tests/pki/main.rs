@@ -182,9 +182,7 @@ fn jobs_side_by_side_encrypt_for_every_recipient() -> Result<()> {
     const MASTERS: usize = 8;
     const JOBS: usize = 30;
     let fd = Fd::under_test()?;
-    if fd == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(fd == Fd::Stock, bed::ONLY_OURS);
     let mut options = BedOptions::new("pki-recipients", [])?;
     let folder = options.folder.make("keys")?;
     let own = Keys::make(&folder, "own")?;

@@ -22,12 +22,8 @@ const ADDED: [(&str, &str, bool); 7] = [
 
 #[test]
 fn a_plugin_with_a_user_of_its_own_has_nothing_run_by_the_daemon() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let mut options = BedOptions::new("confined-plugin", [ClientOptions::new(Fd::Ours).named(CLIENT)])?;
     let plugins = options.folder.make("plugins")?;
     build_plugin("inc", &[], &plugins.join("inc-fd.so"))?;

@@ -219,9 +219,7 @@ fn wrong() -> Result<String> {
 
 #[test]
 fn a_plugin_that_misbehaves_costs_its_own_file_or_job() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     let wrong = wrong()?;
     assert!(wrong.is_empty(), "{wrong}");
     Ok(())

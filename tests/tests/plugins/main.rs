@@ -28,9 +28,7 @@ use stage::{NAME, OTHER, Stage, between};
 
 #[test]
 fn backups_and_restores_with_plugins_are_those_of_the_stock_daemon() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let stage = Stage::set(&rows::backups(), &[(Fd::under_test()?, NAME)])?;
     let record = StockRecord::open("plugins")?;
     let mut wrong = Vec::new();
@@ -78,9 +76,7 @@ fn each_daemon_restores_what_plugins_of_the_other_have_saved() -> Result<()> {
 /// Beside the stock daemon.
 #[test]
 fn updates_that_a_plugin_leaves_to_the_daemon_are_restored_as_by_the_stock_daemon() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let stage = Stage::set(&rows::updates(), &[(Fd::Stock, OTHER), (Fd::under_test()?, NAME)])?;
     let [stock, ours] = [OTHER, NAME].map(|name| stage.restore_chain(name));
     let ((told_by_stock, stock), (mut told, ours)) = (stock?, ours?);
@@ -102,9 +98,7 @@ fn differences_that_are_allowed_are_documented() {
 
 #[test]
 fn questions_about_plugins_are_answered_as_by_the_stock_daemon() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let wrong = talks::differences()?;
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())
@@ -112,9 +106,7 @@ fn questions_about_plugins_are_answered_as_by_the_stock_daemon() -> Result<()> {
 
 #[test]
 fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let wrong = loads::differences()?;
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
     Ok(())
@@ -122,9 +114,7 @@ fn the_plugins_that_the_stock_daemon_loads_are_loaded() -> Result<()> {
 
 #[test]
 fn plugins_that_need_libbac_work_as_in_the_stock_daemon() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can give a daemon another /usr");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon another /usr");
     let wrong = libbac::wrong()?;
     assert!(wrong.is_empty(), "{wrong:#?}");
     Ok(())

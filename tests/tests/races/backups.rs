@@ -78,9 +78,7 @@ fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Ve
 
 #[test]
 fn what_another_user_does_between_two_calls_mixes_nothing_up() -> Result<()> {
-    if let Some(missing) = Racer::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(Racer::missing());
     let (mut bed, folder, tree) = bed_of_units("races")?;
 
     // Without races: all is well, and the number of calls about a unit is known.

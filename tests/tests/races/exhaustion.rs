@@ -155,12 +155,8 @@ fn unexplained_estimate(listed: &str, what_there_is_none_of: &str) -> Option<Str
 
 #[test]
 fn without_threads_descriptors_or_memory_nothing_is_lost_silently() -> Result<()> {
-    if let Some(missing) = Racer::missing() {
-        return skip::test(missing);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::lacks!(Racer::missing());
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut stage = Stage::start("exhaustion", UNITS)?;
     let mut tally = Tally::default();
     let (mut turns, mut dead) = (Vec::new(), Vec::new());

@@ -239,9 +239,7 @@ impl Stage {
 
 #[test]
 fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
-    if let Some(missing) = Racer::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(Racer::missing());
     let mut stage = Stage::start("faults", UNITS)?;
     let wanted = wanted("RACES", UNITS);
     let (mut tallies, mut problems) = (WHATS.map(|_| Tally::default()), Vec::new());

@@ -408,12 +408,8 @@ fn undurable(log: &str, was_killed: bool) -> Vec<String> {
 
 #[test]
 fn a_daemon_that_is_killed_at_any_call_about_its_files_starts_as_good_as_new() -> Result<()> {
-    if let Some(missing) = Racer::missing() {
-        return skip::test(missing);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::lacks!(Racer::missing());
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut stage = stage()?;
     // Only counted.
     let mut calls = Vec::new();

@@ -86,9 +86,7 @@ fn unlike(source: &Path, restored: &Path, log: &str) -> Vec<String> {
 
 #[test]
 fn what_another_user_does_leads_no_restore_out_of_its_place() -> Result<()> {
-    if let Some(missing) = Racer::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(Racer::missing());
     let (mut bed, folder, tree) = bed_of_units("restore-races")?;
     let source = Scene::lay(&folder, tree.clone());
     (0..UNITS).for_each(|number| source.lay_unit(number, true));

@@ -148,9 +148,7 @@ impl Ground {
 
 #[test]
 fn every_restore_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let begun = Instant::now();
     let mut ground = Ground::raise()?;
     let mut table = Table::new(StockRecord::open("restore_matrix")?, Fd::under_test()? == Fd::Stock);

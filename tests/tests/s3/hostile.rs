@@ -349,9 +349,7 @@ fn wrong_completions(bed: &Bed, fake: &Fake) -> Result<String> {
 
 #[test]
 fn a_hostile_server_costs_its_own_job_and_little_memory() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     for number in 0..100 {
         fake.put(&format!("{number:02}"), Object::new(b"data"));

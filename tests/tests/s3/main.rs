@@ -112,9 +112,7 @@ const ODD: [(&str, &str); 14] = [
 
 #[test]
 fn any_key_becomes_a_file_and_an_object_again() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     let long = "x".repeat(1000);
     let keys: Vec<&str> = ODD.iter().map(|(key, _)| *key).filter(|key| !key.is_empty()).chain([&*long]).collect();
@@ -155,9 +153,7 @@ fn any_key_becomes_a_file_and_an_object_again() -> Result<()> {
 fn as_many_objects_are_fetched_at_a_time_as_was_said() -> Result<()> {
     // Fewer than a page of the listing has.
     const PREFETCH: usize = 8;
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     for number in 0..96 {
         fake.put(&format!("far/{number:02}"), Object::new(b"data"));
@@ -186,9 +182,7 @@ fn as_many_objects_are_fetched_at_a_time_as_was_said() -> Result<()> {
 
 #[test]
 fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     let data: Vec<u8> = (0..400_000_u32).map(|number| number.to_le_bytes()[0]).collect();
     for number in 0..30 {
@@ -297,9 +291,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
 /// Its next Incremental would not look for what it has missed.
 #[test]
 fn a_full_of_which_nothing_could_be_read_does_not_end_well() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     fake.put("forbidden", Object::new(b"data").with(Fault::Forbidden));
     let bed = bed_with(&fake, "")?;
@@ -315,9 +307,7 @@ fn a_full_of_which_nothing_could_be_read_does_not_end_well() -> Result<()> {
 #[test]
 fn a_full_that_is_resumed_goes_on_in_its_bucket() -> Result<()> {
     const SAVED: usize = 20;
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     let data = vec![7; 100_000];
     for number in 0..SAVED {
@@ -361,9 +351,7 @@ fn a_full_that_is_resumed_goes_on_in_its_bucket() -> Result<()> {
 
 #[test]
 fn an_object_that_is_wrong_or_torn_is_never_whole_on_the_volume() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     // They do not fit into the memory of one object. The last bytes that the daemon reads of the
     // first one are as many as it reads at a time.
@@ -447,9 +435,7 @@ fn drawn(bed: &Bed, fake: &Fake, round: u64) -> Result<()> {
 
 #[test]
 fn a_job_whose_daemon_has_no_s3_names_the_package() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let fake = Fake::start();
     fake.put("a", Object::new(b"data"));
     let mut bed = bed_with(&fake, "")?;

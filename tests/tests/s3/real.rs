@@ -163,9 +163,7 @@ impl Stage {
 
 #[test]
 fn a_bucket_is_saved_by_what_has_changed_and_restored() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let Some(stage) = Stage::start()? else { return skip::test(Gateway::MISSING) };
     let full = stage.saves_and_restores_all()?;
     stage.saves_what_has_changed()?;

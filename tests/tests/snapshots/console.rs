@@ -54,9 +54,7 @@ pub(crate) fn answer(port: u16, command: &str) -> Result<Vec<String>> {
 
 #[test]
 fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let options = place::options("snapshot-commands", &[(NAME, Fd::under_test()?)])?;
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
@@ -86,9 +84,7 @@ fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
 
 #[test]
 fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let fd = Fd::under_test()?;
     // A helper that may not be run, and one that is not there.
     let clients = [NAME, "undernone"];

@@ -72,12 +72,8 @@ fn begin_another(journal: &Path, job: &str) {
 
 #[test]
 fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(ONLY_OURS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut options = place::options("snapshot-died", &[("under", Fd::Ours)])?;
     let folder = options.folder.path().to_owned();
     for (name, action) in [("c-create", "create"), ("c-mount", "mount"), ("k-create", "create"), ("k-mount", "mount")] {

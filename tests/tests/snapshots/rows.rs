@@ -203,9 +203,7 @@ impl Row {
 
 #[test]
 fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let fd = Fd::under_test()?;
     let mut options = place::options("snapshots", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -243,9 +241,7 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
 /// As one in `/run/bsnapshot` is, if `/run` is walked.
 #[test]
 fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let fd = Fd::under_test()?;
     let mut options = place::options("mounted-below", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -265,9 +261,7 @@ fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
 /// As a subvolume of a container does, between the helper's answer and its snapshot.
 #[test]
 fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let fd = Fd::under_test()?;
     let mut options = place::options("gone", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -292,9 +286,7 @@ fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Res
 /// The scripts of `docs/snapshots.md`: what was stopped has to be continued.
 #[test]
 fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let mut options = place::options("scripts", &[(NAME, Fd::under_test()?)])?;
     let folder = options.folder.path().to_owned();
     helper::set_mode(&folder, "scripts", "create: echo 'status=0 error=\"no space\"'; exit 1");
@@ -321,9 +313,7 @@ fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
 /// A helper that says less than it has to.
 #[test]
 fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::when!(!geteuid().is_root(), place::NEEDS);
     let fd = Fd::under_test()?;
     let mut options = place::options("says-little", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();

@@ -14,9 +14,7 @@ use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result, SlowSt
 /// file in each accurate job that follows.
 #[test]
 fn a_file_that_fails_in_its_turn_is_tried_again_by_accurate_jobs() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(SlowStorage::missing());
     let mut options = BedOptions::side_by_side("in-its-turn")?;
     options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
     let [gate, tree, seen]: [PathBuf; 3] = ["gate", "tree", "seen"].map(|name| options.folder.path().join(name));

@@ -256,12 +256,8 @@ impl Stage {
 
 #[test]
 fn restores_are_complete_after_updates_of_attributes() -> Result<()> {
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test(bed::ONLY_OURS);
-    }
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root for devices and owners");
-    }
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root for devices and owners");
     let mut stage = Stage::set()?;
     let (mut wrong, mut lost) = (Vec::new(), Vec::new());
     stage.save("Full")?;
@@ -302,9 +298,7 @@ const CAPABILITY: [u8; 20] = [1, 0, 0, 2, 0, 0x20, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 /// its attributes change with them.
 #[test]
 fn capabilities_and_attributes_of_the_newest_update_come_back() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root for owners and capabilities");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root for owners and capabilities");
     let mut options = BedOptions::side_by_side("capabilities")?;
     let file = options.source()?.join("program");
     fs::write(&file, "content").unwrap();

@@ -76,9 +76,7 @@ fn restored(bed: &Bed, client: &str, jobs: &str, seen: &Path, names: &[&str]) ->
 
 #[test]
 fn a_file_that_can_t_be_opened_keeps_its_copy_of_an_earlier_job() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can start a daemon that becomes another user");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can start a daemon that becomes another user");
     let mut options = BedOptions::side_by_side("not-opened")?;
     for client in &mut options.clients {
         client.user = Some("nobody".to_owned());
@@ -94,9 +92,7 @@ fn a_file_that_can_t_be_opened_keeps_its_copy_of_an_earlier_job() -> Result<()> 
 /// The stock daemon restores an empty file.
 #[test]
 fn a_file_that_was_saved_without_data_replaces_none() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can start a daemon that becomes another user");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can start a daemon that becomes another user");
     let mut options = BedOptions::side_by_side("no-data")?;
     for client in &mut options.clients {
         client.user = Some("nobody".to_owned());
@@ -125,9 +121,7 @@ fn a_file_that_was_saved_without_data_replaces_none() -> Result<()> {
 
 #[test]
 fn a_file_that_can_t_be_read_keeps_its_copy_of_an_earlier_job() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(SlowStorage::missing());
     let options = BedOptions::side_by_side("not-read")?;
     let [tree, seen]: [PathBuf; 2] = ["tree", "seen"].map(|name| options.folder.path().join(name));
     for folder in [&tree, &seen] {
@@ -146,9 +140,7 @@ fn a_file_that_can_t_be_read_keeps_its_copy_of_an_earlier_job() -> Result<()> {
 /// stock daemon takes that for the file in each accurate job that follows.
 #[test]
 fn a_file_that_a_full_could_not_open_is_tried_again_by_accurate_jobs() -> Result<()> {
-    if let Some(missing) = SlowStorage::missing() {
-        return skip::test(missing);
-    }
+    skip::lacks!(SlowStorage::missing());
     let mut options = BedOptions::side_by_side("try-again")?;
     options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
     let [tree, seen]: [PathBuf; 2] = ["tree", "seen"].map(|name| options.folder.path().join(name));

@@ -244,9 +244,7 @@ fn documented() -> BTreeMap<String, String> {
 
 #[test]
 fn each_metadata_of_each_object_is_saved_and_restored_or_named() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root: owners, devices, attributes");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root: owners, devices, attributes");
     let mut options = BedOptions::side_by_side("objects")?;
     let top = options.source()?.join("objects");
     let lines = ["Signature = MD5", "ACL Support = yes", "XATTR Support = yes", "Sparse = yes"];

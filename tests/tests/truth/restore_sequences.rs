@@ -101,12 +101,8 @@ fn everything(folders: &[&Path]) -> Vec<String> {
 /// `RESTORE_SEQUENCES=1000` draws so many.
 #[test]
 fn restores_in_any_order_change_nothing_outside_and_mix_no_versions() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon follows links out of the target");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon follows links out of the target");
     let sequences: u64 = std::env::var("RESTORE_SEQUENCES").map_or(2, |text| text.parse().unwrap());
     let mut options = BedOptions::new("sequences", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     let source = options.source()?;

@@ -66,12 +66,8 @@ fn a_restore_whose_last_file_fails_ends_as_with_the_stock_daemon() -> Result<()>
 
 #[test]
 fn consecutive_restores_write_nothing_outside_of_where() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
-    if Fd::under_test()? == Fd::Stock {
-        return skip::test("the stock daemon follows such links");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon follows such links");
     let mut options = BedOptions::new("in-a-row", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     let source = options.source()?;
     let live = options.folder.path().join("live");

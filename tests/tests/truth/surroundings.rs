@@ -43,14 +43,10 @@ fn client_without_proc() -> Result<ClientOptions> {
 
 #[test]
 fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can take /proc away");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
     let mut options = BedOptions::new("without-proc", [client_without_proc()?])?;
     let source = options.source()?;
-    if build(&source).is_err() {
-        return skip::test("no trusted attributes or devices here");
-    }
+    skip::when!(build(&source).is_err(), "no trusted attributes or devices here");
     set_fixed_times(&source)?;
     options.file_sets = vec![FileSet::new("All", &["AclSupport = yes", "XattrSupport = yes"], &[&source])];
     let bed = Bed::start(options)?;
@@ -73,9 +69,7 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
 /// The name takes the place of the handle: elsewhere a user could put a device there.
 #[test]
 fn without_proc_a_fifo_is_read_where_no_other_user_can_change_names() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("only root can take /proc away");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
     let is_ours = Fd::under_test()? == Fd::Ours;
     let mut options = BedOptions::new("fifo-without-proc", [client_without_proc()?])?;
     let source = options.source()?;

@@ -155,9 +155,7 @@ fn selected() -> Vec<Row> {
 
 #[test]
 fn every_verify_is_that_of_the_stock_daemon_or_differs_as_documented() -> Result<()> {
-    if !nix::unistd::geteuid().is_root() {
-        return skip::test("needs root");
-    }
+    skip::when!(!nix::unistd::geteuid().is_root(), "needs root");
     let start = Instant::now();
     let rows = selected();
     let both_stock = Fd::under_test()? == Fd::Stock;
