@@ -1,8 +1,6 @@
 //! `setdebug … hangup=N`: the connection to the Storage Daemon ends where it does with the stock
 //! daemon, and the incomplete job goes on later.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 
 use bed::{Bed, BedOptions, Fd, JobResult, Noise, Relay, Restore, Result, set_fixed_times};

@@ -1,8 +1,6 @@
 //! Regular expressions that may cost any memory, stack or time: they match as in the stock daemon,
 //! are refused when they cost too much, and never harm the daemon or another job.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::path::Path;
 

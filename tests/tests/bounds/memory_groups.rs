@@ -1,8 +1,6 @@
 //! Daemons in a control group with little memory, as in a container: jobs at the same time share
 //! what is there, a list that does not fit fails its job, and the kernel ends none.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::path::PathBuf;
 

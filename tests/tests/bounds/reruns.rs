@@ -2,8 +2,6 @@
 //! go on: accurate ones, which the Director runs again by itself, and a base job and a Full on it,
 //! which wait for the operator. What they leave is whole, and that of the stock daemon.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

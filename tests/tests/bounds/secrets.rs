@@ -2,8 +2,6 @@
 //! written, nothing of the key between the job's daemons, and the password's digest once, which the
 //! next login needs.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 

@@ -2,8 +2,6 @@
 //! is on the volume has the right digest, what is not is in the messages, and a job that waits for
 //! an answer can be canceled while others go on.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Range;

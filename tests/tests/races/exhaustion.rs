@@ -6,8 +6,6 @@
 //! or spoiled without a message, and the next job is good. As a Director waits a minute for a
 //! daemon that has died, memory has its turns only if `RACES` is set.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::process::ExitStatus;
 
 use bed::{Fd, JobResult, ONLY_OURS, PATIENCE, Racer, Result, Rule, wait_for};

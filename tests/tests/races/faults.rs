@@ -1,8 +1,6 @@
 //! A call fails, or moves fewer bytes than it should. `RACES=20000` takes that many faults instead
 //! of a selection.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

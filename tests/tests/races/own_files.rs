@@ -4,8 +4,6 @@
 //!
 //! The next daemon is started at once, and killed as well; the one after it must be as good as new.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};

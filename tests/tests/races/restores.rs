@@ -4,8 +4,6 @@
 //! Whatever happens, everything outside of `where` stays as it was, and no file that is not the
 //! daemon's gets an owner or a mode from it.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;

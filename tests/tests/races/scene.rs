@@ -4,8 +4,6 @@
 //! Every regular file says in each of its lines which file it is. So do an extended attribute and
 //! an ACL. Nothing is ever removed during a job, so a file's inode number tells which one it is.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;

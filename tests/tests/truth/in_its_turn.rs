@@ -1,7 +1,5 @@
 //! Storage that fails while a job waits.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

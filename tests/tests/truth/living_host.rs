@@ -7,12 +7,6 @@
 //! file on the volume shows whether its attributes are those of its data. `LIVING_HOST_ROUNDS=20`
 //! runs that many Fulls and Incrementals of each daemon.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "what helps a test fails the test, like the test itself"
-)]
-
 use std::fs::{self, File, FileTimes};
 use std::io::Write as _;
 use std::os::unix::fs::chown;

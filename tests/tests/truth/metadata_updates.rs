@@ -2,12 +2,6 @@
 //! (`Accurate = …o5`, reference 04 §6.8): whatever the letters and whatever the type of a file, the
 //! newest state comes back whole, through either daemon.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "what helps a test fails the test, like the test itself"
-)]
-
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};

@@ -1,7 +1,5 @@
 //! Files that can't be opened or read any more, in jobs that build on an earlier one.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,6 @@
 //! The table of `docs/testing.md` is what this run finds. Each daemon also restores what the other
 //! one has saved.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, PermissionsExt as _, lchown, symlink};

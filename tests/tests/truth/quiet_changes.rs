@@ -1,7 +1,5 @@
 //! Accurate jobs that compare digests find data that has changed under the old times.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::path::Path;
 

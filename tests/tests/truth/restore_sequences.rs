@@ -2,8 +2,6 @@
 //! else each time. Whatever their order, nothing outside of the target changes, and each file is
 //! whole one version.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};

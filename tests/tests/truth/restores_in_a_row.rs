@@ -1,8 +1,6 @@
 //! Restores by real daemons that come one after the other, and the Director's word for the end of
 //! one.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
