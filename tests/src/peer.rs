@@ -71,6 +71,14 @@ pub fn director_session(port: u16, job: u32) -> Result<Peer> {
     Ok(peer)
 }
 
+/// The same for a job that is told to do a Full.
+pub fn job_session(port: u16, job: u32) -> Result<Peer> {
+    let mut peer = director_session(port, job)?;
+    peer.send(b"level = full  mtime_only=0 \n")?;
+    peer.expect("2000 OK level\n")?;
+    Ok(peer)
+}
+
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Peer {

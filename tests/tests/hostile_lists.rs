@@ -7,13 +7,12 @@
 use std::fs;
 use std::path::Path;
 
-use bed::peer::{EOD, Frame, Peer, director_session, packet};
+use bed::peer::{EOD, Frame, Peer, job_session, packet};
 use bed::{
     Bed, BedOptions, Fd, LStat, PATIENCE, Result, descriptors, reset_peak, set_fixed_times, threads, usage, wait_for,
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
-const FULL: &str = "level = full  mtime_only=0 \n";
 
 /// Both daemons without TLS, so that scripts can talk to them.
 fn bed_in_clear(label: &str) -> Result<Bed> {
@@ -39,14 +38,6 @@ fn wait_until_back(pid: u32, before: (usize, usize, u64), kept: u64) -> Result<(
         let back = now.0 <= before.0 && now.1 <= before.1 && now.2 <= before.2 + kept;
         Ok(if back { Ok(()) } else { Err(format!("{before:?}, now {now:?}")) })
     })
-}
-
-/// A session of job 7 that has its level.
-fn session_with_level(port: u16) -> Result<Peer> {
-    let mut peer = director_session(port, 7)?;
-    peer.send(FULL.as_bytes())?;
-    peer.expect("2000 OK level\n")?;
-    Ok(peer)
 }
 
 /// What a daemon says from here on, up to its end or to the text of `last`; without times and its
@@ -141,7 +132,7 @@ fn odd_file_sets_are_answered_as_by_the_stock_daemon() -> Result<()> {
             if odd.ours_only && (client == "reference" || both_stock) {
                 continue;
             }
-            let mut peer = session_with_level(port)?;
+            let mut peer = job_session(port, 7)?;
             let mut bytes = packet(b"fileset vss=1\n");
             odd.lines.iter().for_each(|line| bytes.extend(packet(line)));
             bytes.extend(EOD.to_be_bytes());
@@ -151,7 +142,7 @@ fn odd_file_sets_are_answered_as_by_the_stock_daemon() -> Result<()> {
         }
         // Broken off within a line, after a line, and before any.
         for end in [&packet(b"F /some/where")[..9], &packet(b"I\n"), b""] {
-            let mut peer = session_with_level(port)?;
+            let mut peer = job_session(port, 7)?;
             peer.send_bytes(&[&packet(b"fileset vss=1\n"), end].concat())?;
         }
         if client == "test" {
@@ -187,7 +178,7 @@ fn a_file_set_of_ten_million_lines_is_refused_with_its_size() -> Result<()> {
     let mut bed = bed_in_clear("ten-million")?;
     let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
     let before = footprint(pid)?;
-    let mut peer = session_with_level(port)?;
+    let mut peer = job_session(port, 7)?;
     peer.send(b"fileset vss=1\n")?;
     peer.send(b"I\n")?;
     let thousand = packet(b"F /home/somebody/some/directory").repeat(1000);
@@ -214,7 +205,7 @@ fn lstat_of(path: &Path) -> String {
 /// Gives a `FileSet` of the source and the list, and asks for an estimate; what the daemon says to
 /// it.
 fn estimate(port: u16, client: &str, source: &Path, command: &[u8], list: &[Vec<u8>]) -> Result<Vec<String>> {
-    let mut peer = session_with_level(port)?;
+    let mut peer = job_session(port, 7)?;
     let file = format!("F {}", source.display());
     let lines: [&[u8]; 7] = [b"fileset vss=1\n", b"I\n", b"O M\n", b"N\n", file.as_bytes(), b"N\n", b"N\n"];
     peer.send_bytes(&lines.map(packet).concat())?;
@@ -275,7 +266,7 @@ fn odd_accurate_lists_are_taken_as_by_the_stock_daemon() -> Result<()> {
         before = before.map_or_else(|| footprint(pid).map(Some), |before| Ok(Some(before)))?;
     }
     // Broken off within the list.
-    let mut peer = session_with_level(bed.client("test")?.port())?;
+    let mut peer = job_session(bed.client("test")?.port(), 7)?;
     peer.send_bytes(&[packet(normal), packet(&known("one"))[..9].to_vec()].concat())?;
     drop(peer);
     // A count that no table could have: a hint, and taken as one. The stock daemon reserves as
@@ -311,7 +302,7 @@ fn an_accurate_list_takes_a_quarter_of_the_stock_daemon_s_memory() -> Result<()>
         let warm = estimate(port, client, &source, b"accurate files=1\n", &list[..1])?;
         let before = footprint(pid)?;
         let command = format!("accurate files={files}\n");
-        let mut peer = session_with_level(port)?;
+        let mut peer = job_session(port, 7)?;
         let lines: [&[u8]; 3] = [b"fileset vss=1\n", b"I\n", b"F /no/such/name"];
         peer.send_bytes(&lines.map(packet).concat())?;
         peer.signal(EOD)?;

@@ -5,7 +5,7 @@ use std::fs::{self, FileTimes};
 use std::net::TcpStream;
 use std::time::{Duration, UNIX_EPOCH};
 
-use bed::peer::{EOD, Frame, Peer, director_session, packet};
+use bed::peer::{EOD, Frame, Peer, job_session, packet};
 use bed::{Bed, BedOptions, Fd, FileSet, PATIENCE, Process, Result, fd_argv, run, wait_for};
 
 /// Both daemons, or none if there is no second one to be compared with the stock daemon.
@@ -23,9 +23,7 @@ fn an_option_before_any_include_ends_the_stock_daemon_only() -> Result<()> {
     let Some(options) = both("early-option", |_| ())? else { return skip::test(bed::ONLY_OURS) };
     let mut bed = Bed::start(options)?;
     for client in ["reference", "test"] {
-        let mut peer = director_session(bed.client(client)?.port(), 3)?;
-        peer.send(b"level = full  mtime_only=0 \n")?;
-        peer.expect("2000 OK level\n")?;
+        let mut peer = job_session(bed.client(client)?.port(), 3)?;
         peer.send_bytes(&[packet(b"fileset vss=1\n"), packet(b"O M\n"), EOD.to_be_bytes().to_vec()].concat())?;
         if client == "reference" {
             let process = bed.client(client)?.daemon().process()?;

@@ -6,12 +6,10 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use bed::peer::{EOD, Frame, Peer, director_session};
+use bed::peer::{EOD, Frame, Peer, director_session, job_session};
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, make_fifo, thread_names, wait_for,
 };
-
-const FULL: &str = "level = full  mtime_only=0 \n";
 
 fn bed_in_clear(label: &str) -> Result<Bed> {
     let options = BedOptions::new(label, [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
@@ -30,9 +28,7 @@ fn stage(label: &str) -> Result<(Bed, PathBuf, u16, u32)> {
 }
 
 fn begin(port: u16, job: u32, packets: &[&[u8]]) -> Result<Peer> {
-    let mut peer = director_session(port, job)?;
-    peer.send(FULL.as_bytes())?;
-    peer.expect("2000 OK level\n")?;
+    let mut peer = job_session(port, job)?;
     packets.iter().try_for_each(|packet| peer.send(packet))?;
     Ok(peer)
 }

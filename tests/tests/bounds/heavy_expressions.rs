@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use bed::peer::{EOD, Frame, Peer, director_session};
+use bed::peer::{EOD, Frame, Peer, director_session, job_session};
 use bed::{Bed, BedOptions, Fd, PATIENCE, Result, children, reset_peak, usage, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,7 +13,6 @@ const JOB: u32 = 7;
 const NAME: &str = "script.2026-01-01_00.00.00_07";
 /// Matching this takes more time than anybody has, where a name has some hundred `a`.
 const ENDLESS: &str = r"(((a*)*)*)*\1\2%";
-const FULL: &str = "level = full  mtime_only=0 \n";
 
 /// Both daemons without TLS, so that scripts can talk to them, and some files.
 fn bed_in_clear(label: &str, files: &[&str]) -> Result<Bed> {
@@ -32,9 +31,7 @@ fn session(port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, Stri
 }
 
 fn session_of(job: u32, port: u16, source: &Path, expressions: &[&str]) -> Result<(Peer, String)> {
-    let mut peer = director_session(port, job)?;
-    peer.send(FULL.as_bytes())?;
-    peer.expect("2000 OK level\n")?;
+    let mut peer = job_session(port, job)?;
     peer.send(b"fileset vss=0\n")?;
     peer.send(b"I\n")?;
     peer.send(b"O e\n")?;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use bed::peer::{EOD, Frame, director_session, packet};
+use bed::peer::{EOD, Frame, job_session, packet};
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result};
 
 /// A control group of version 1 with a limit of memory, which goes with the value.
@@ -81,9 +81,7 @@ fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
     client.wrapper = group.wrapper();
     let options = BedOptions::new("memory-of-lists", [client])?.in_clear();
     let mut bed = Bed::start(options)?;
-    let mut peer = director_session(bed.client("test")?.port(), 7)?;
-    peer.send(b"level = full  mtime_only=0 \n")?;
-    peer.expect("2000 OK level\n")?;
+    let mut peer = job_session(bed.client("test")?.port(), 7)?;
     let lines: [&[u8]; 3] = [b"fileset vss=1\n", b"I\n", b"F /no/such/name"];
     peer.send_bytes(&lines.map(packet).concat())?;
     peer.signal(EOD)?;
