@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use bed::{Acted, Bed, Counted, Fd, JobResult, Racer, Result, Rule};
+use bed::{Bed, Counted, Fd, JobResult, Racer, Result, Rule};
 
 use crate::judge;
-use crate::scene::{ACTS, Scene, Tally, bed_of_units, inodes, name_of, spread, wanted};
+use crate::scene::{ACTS, Planned, Scene, Tally, bed_of_units, inodes, spread, wanted, with_cause};
 
 /// Units of one job.
 const UNITS: usize = 200;
@@ -19,18 +19,11 @@ fn backup(bed: &mut Bed, scene: &Scene, rules: &[Rule]) -> Result<(JobResult, Ve
     Ok((job.must_be('T')?, counted))
 }
 
-/// A race: what was to happen, and what has happened.
-struct Race {
-    act: &'static str,
-    nth: usize,
-    acted: Option<Acted>,
-}
-
-impl Race {
+impl Planned {
     /// The object that has been replaced.
     fn victim(&self) -> Option<&Path> {
         let path = Path::new(&self.acted.as_ref()?.path);
-        if self.act.starts_with("parent-") { path.parent() } else { Some(path) }
+        if self.what.starts_with("parent-") { path.parent() } else { Some(path) }
     }
 
     /// Whether an object may be missing without a message: it was removed or moved away when it was
@@ -40,21 +33,15 @@ impl Race {
         let Some(acted) = &self.acted else { return false };
         let of_any = ["newfstatat", "readlinkat"];
         let of_directories = ["openat", "openat2", "fstat", "getdents64"];
-        let is_directory = path.ends_with("d") || self.act == "parent-away";
+        let is_directory = path.ends_with("d") || self.what == "parent-away";
         let is_ahead = |call: &str| of_any.contains(&call) || is_directory && of_directories.contains(&call);
-        let is_removed = ["remove", "parent-away"].contains(&self.act) && self.victim() == Some(path);
+        let is_removed = ["remove", "parent-away"].contains(&self.what) && self.victim() == Some(path);
         is_removed && is_ahead(&acted.call)
     }
 }
 
-impl std::fmt::Display for Race {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} at call {}: {:?}", self.act, self.nth, self.acted)
-    }
-}
-
 /// What is wrong after a job.
-fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Vec<String>> {
+fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Planned]) -> Result<Vec<String>> {
     let files = judge::files(bed.records(&job.row, "test")?)?;
     let Scene { tree, spare, grave, lure } = scene;
     let inodes = inodes(&[tree, spare, grave, lure]);
@@ -65,15 +52,7 @@ fn judge(bed: &Bed, scene: &Scene, job: &JobResult, races: &[Race]) -> Result<Ve
         let lost = missing.into_iter().filter(|path| !race.has_removed(path));
         problems.extend(lost.map(|path| judge::is_missing(&path)));
     }
-    let cause = |problem: &String| races.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
-    let with_cause = |problem| match cause(&problem) {
-        Some((number, race)) => {
-            let about: Vec<_> = said.lines().filter(|line| line.contains(&name_of(number))).collect();
-            format!("{problem} ({race}); said: {about:#?}")
-        }
-        None => problem,
-    };
-    Ok(problems.into_iter().map(with_cause).collect())
+    Ok(with_cause(problems, races, said))
 }
 
 #[test]
@@ -87,7 +66,7 @@ fn what_another_user_does_between_two_calls_mixes_nothing_up() -> Result<()> {
     let count =
         |number| Rule { below: Some(scene.unit(number)), nth: 0, calls: "*".to_owned(), action: "kill".to_owned() };
     let (job, counted) = backup(&mut bed, &scene, &(0..10).map(count).collect::<Vec<_>>())?;
-    let none = || Race { act: "nothing", nth: 0, acted: None };
+    let none = || Planned { what: "nothing", nth: 0, acted: None };
     let nothing: Vec<_> = std::iter::repeat_with(none).take(10).collect();
     assert_eq!(judge(&bed, &scene, &job.must_be_good()?, &nothing)?, Vec::<String>::new());
     let calls = usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap()).unwrap();
@@ -105,11 +84,11 @@ fn what_another_user_does_between_two_calls_mixes_nothing_up() -> Result<()> {
             scene.lay_unit(units.len(), true);
             let below = Some(scene.unit(units.len()));
             rules.push(Rule { below, nth: nth as u64, calls: "*".to_owned(), action: format!("do {act}") });
-            units.push(Race { act, nth, acted: None });
+            units.push(Planned { what: act, nth, acted: None });
         }
         let (job, counted) = backup(&mut bed, &scene, &rules)?;
         for (unit, counted) in units.iter_mut().zip(&counted) {
-            tally.add(unit.act, counted);
+            tally.add(unit.what, counted);
             unit.acted.clone_from(&counted.acted);
         }
         let found = judge(&bed, &scene, &job, &units)?;

@@ -6,10 +6,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Acted, Bed, Fd, JobResult, Racer, Restore, Result, Rule, below, is_named};
+use bed::{Bed, Fd, JobResult, Racer, Restore, Result, Rule, below, is_named};
 
 use crate::judge;
-use crate::scene::{Scene, Tally, bed_of_units, inodes, name_of, remove, spread, wanted};
+use crate::scene::{Planned, Scene, Tally, bed_of_units, inodes, remove, spread, wanted, with_cause};
 
 /// Units of one job.
 const UNITS: usize = 150;
@@ -34,22 +34,9 @@ pub(crate) const WHATS: [&str; 4] = ["backup", "restore", "verify", "estimate"];
 
 pub(crate) const ESTIMATE: &str = "estimate job=backup-test level=Full listing";
 
-/// A fault: what was to happen, and what has happened.
-struct Fault {
-    what: &'static str,
-    nth: usize,
-    acted: Option<Acted>,
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{} at call {}: {:?}", self.what, self.nth, self.acted)
-    }
-}
-
 /// The faults of a job's units, of which this is the `first`, and their rules. Without a number of
 /// calls they are only counted.
-fn faults(scene: &Scene, first: usize, calls: usize) -> (Vec<Fault>, Vec<Rule>) {
+fn faults(scene: &Scene, first: usize, calls: usize) -> (Vec<Planned>, Vec<Rule>) {
     let drawn = |number| {
         let choice = spread(first + number, calls.max(1) * FAULTS.len());
         let (calls_meant, what) = *FAULTS.get(choice % FAULTS.len()).unwrap();
@@ -58,18 +45,9 @@ fn faults(scene: &Scene, first: usize, calls: usize) -> (Vec<Fault>, Vec<Rule>) 
         let nth = if calls_meant == MOVING { nth % 12 } else { nth };
         let below = Some(scene.unit(number));
         let rule = Rule { below, nth: nth as u64, calls: calls_meant.to_owned(), action: what.to_owned() };
-        (Fault { what, nth, acted: None }, rule)
+        (Planned { what, nth, acted: None }, rule)
     };
     (0..UNITS).map(drawn).unzip()
-}
-
-fn with_cause(problems: Vec<String>, faults: &[Fault]) -> Vec<String> {
-    let cause = |problem: &str| faults.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
-    let told = |problem: String| match cause(&problem) {
-        Some((_, fault)) => format!("{problem} ({fault})"),
-        None => problem,
-    };
-    problems.into_iter().map(told).collect()
 }
 
 /// How many files lack metadata and are not named: of a job's warnings about a kind of metadata
@@ -257,7 +235,8 @@ fn a_call_that_fails_loses_or_spoils_no_file_silently() -> Result<()> {
                 tallies[side].add(fault.what, counted);
                 fault.acted.clone_from(&counted.acted);
             }
-            problems.extend(with_cause(stage.judge(what, job.as_ref(), &listed)?, &faults));
+            let said = job.as_ref().map_or("", |job| &job.log);
+            problems.extend(with_cause(stage.judge(what, job.as_ref(), &listed)?, &faults, said));
             remove(&stage.to);
         }
     }

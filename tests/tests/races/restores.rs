@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use bed::{Fd, Racer, Restore, Result, Rule, below, is_named};
 use nix::unistd::geteuid;
 
-use crate::scene::{ACTS, OTHER, Scene, Tally, bed_of_units, name_of, remove, spread, wanted};
+use crate::scene::{ACTS, OTHER, Planned, Scene, Tally, bed_of_units, remove, spread, wanted, with_cause};
 
 /// Units of one job.
 const UNITS: usize = 150;
@@ -105,15 +105,15 @@ fn what_another_user_does_leads_no_restore_out_of_its_place() -> Result<()> {
             // In every other one everything is there already.
             scene.lay_unit(number, number % 2 == 0);
             let choice = spread(first.unwrap_or_default() + number, 1.max(calls * ACTS.len()));
-            let (act, nth) = (ACTS.get(choice % ACTS.len()).unwrap(), 1 + choice / ACTS.len());
-            let nth = if first.is_some() { nth as u64 } else { 0 };
+            let (act, nth) = (*ACTS.get(choice % ACTS.len()).unwrap(), 1 + choice / ACTS.len());
+            let nth = if first.is_some() { nth } else { 0 };
             rules.push(Rule {
                 below: Some(scene.unit(number)),
-                nth,
+                nth: nth as u64,
                 calls: "*".to_owned(),
                 action: format!("do {act}"),
             });
-            units.push(format!("{act} at call {nth}"));
+            units.push(Planned { what: act, nth, acted: None });
         }
         let before = outside(&folder);
         let watch = scene.watch(&mut bed, "test", &rules)?;
@@ -122,30 +122,25 @@ fn what_another_user_does_leads_no_restore_out_of_its_place() -> Result<()> {
         let counted = watch.finish()?;
         let after = outside(&folder);
         calls = calls.max(usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap()).unwrap());
-        let known = problems.len();
+        let mut found = Vec::new();
         let differ = |path: &&PathBuf| before.get(*path) != after.get(*path);
         let changed: Vec<_> = before.keys().chain(after.keys()).filter(differ).collect();
-        problems.extend(changed.iter().map(|path| format!("{} has changed", path.display())));
-        problems.extend(strange_owners(&to));
-        for (number, counted) in counted.iter().enumerate() {
-            let unit = units.get_mut(number).unwrap();
-            tally.add(unit.split(' ').next().unwrap(), counted);
-            *unit = format!("{unit}: {:?}", counted.acted);
+        found.extend(changed.iter().map(|path| format!("{} has changed", path.display())));
+        found.extend(strange_owners(&to));
+        for (number, (unit, counted)) in units.iter_mut().zip(&counted).enumerate() {
+            tally.add(unit.what, counted);
+            unit.acted.clone_from(&counted.acted);
             if counted.acted.as_ref().is_none_or(|acted| acted.outcome != "done") {
-                problems.extend(unlike(&source.unit(number), &scene.unit(number), &job.log));
+                found.extend(unlike(&source.unit(number), &scene.unit(number), &job.log));
             }
         }
         if !"TE".contains(job.row.status) {
-            problems.push(format!("the job ended with {}", job.row.status));
+            found.push(format!("the job ended with {}", job.row.status));
         }
-        for problem in problems.iter_mut().skip(known) {
-            let unit =
-                (0..UNITS).find(|number| problem.contains(&name_of(*number))).and_then(|number| units.get(number));
-            *problem = format!("{problem} ({})", unit.map_or("?", String::as_str));
-        }
-        if problems.len() > known && Fd::under_test()? == Fd::Ours {
+        if !found.is_empty() && Fd::under_test()? == Fd::Ours {
             eprintln!("{}", job.log);
         }
+        problems.extend(with_cause(found, &units, &job.log));
     }
     eprintln!("of {races} races ({calls} calls about a unit): {tally}; problems: {}", problems.len());
     problems.iter().take(40).for_each(|problem| eprintln!("{problem:?}"));

@@ -134,6 +134,32 @@ pub(crate) fn name_of(number: usize) -> String {
     format!("u{number:04}")
 }
 
+/// What was to happen to a unit, and what has happened.
+pub(crate) struct Planned {
+    pub(crate) what: &'static str,
+    pub(crate) nth: usize,
+    pub(crate) acted: Option<Acted>,
+}
+
+impl std::fmt::Display for Planned {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} at call {}: {:?}", self.what, self.nth, self.acted)
+    }
+}
+
+/// Adds to each problem with a unit what has happened to that, and what was said about it.
+pub(crate) fn with_cause(problems: Vec<String>, planned: &[Planned], said: &str) -> Vec<String> {
+    let cause = |problem: &str| planned.iter().enumerate().find(|(at, _)| problem.contains(&name_of(*at)));
+    let told = |problem: String| match cause(&problem) {
+        Some((number, planned)) => {
+            let about: Vec<_> = said.lines().filter(|line| line.contains(&name_of(number))).collect();
+            format!("{problem} ({planned}); said: {about:#?}")
+        }
+        None => problem,
+    };
+    problems.into_iter().map(told).collect()
+}
+
 fn directory(path: &Path) {
     fs::create_dir(path).unwrap();
     finish(path, 0o755);
