@@ -26,6 +26,7 @@ mod measure;
 mod memory;
 mod named;
 mod options;
+mod parallel;
 mod patience;
 pub mod peer;
 mod plugin_build;
@@ -67,6 +68,7 @@ pub use measure::{
 };
 pub use memory::{in_order_of_names, mount_memory};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, job_resource, our_program, verify_job};
+pub use parallel::in_parallel;
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, Saved, SlowStorage,
-    has_session, is_named, saved, threads, verify_job, wait_for,
+    has_session, in_parallel, is_named, saved, threads, verify_job, wait_for,
 };
 use md5::{Digest as _, Md5};
 
@@ -498,10 +498,7 @@ fn what_a_job_asks_of_storage_before_it_begins_can_be_canceled() -> Result<()> {
     skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     skip::lacks!(SlowStorage::missing());
     // The Director may take twenty seconds to pass one cancel on.
-    std::thread::scope(|scope| {
-        let parts: Vec<_> = (0..PARTS).map(|part| scope.spawn(move || asks_are_canceled(part))).collect();
-        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
+    in_parallel(PARTS, &(0..PARTS).collect::<Vec<_>>(), |&part| asks_are_canceled(part)).map(drop)
 }
 
 /// In how many scenes the cases of [`asks_are_canceled`] are.

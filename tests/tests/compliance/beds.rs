@@ -1,11 +1,9 @@
 //! Several beds side by side, each with its share of the rows: the jobs of one bed wait for one
 //! Director and for one device of each client.
 
-use std::thread;
-
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, Process, Result, StockRecord, argv, in_order_of_names, mount_memory,
-    next_second,
+    Bed, BedOptions, ClientOptions, Fd, Process, Result, StockRecord, argv, in_order_of_names, in_parallel,
+    mount_memory, next_second,
 };
 
 use crate::plan::Plan;
@@ -45,17 +43,9 @@ pub(crate) fn verdicts(plan: &Plan) -> Result<Vec<Verdict>> {
     let mut shares: Vec<Vec<usize>> =
         (0..plan.beds).map(|bed| good.iter().copied().skip(bed).step_by(plan.beds).collect()).collect();
     shares.push(failing);
-    let of_shares = thread::scope(|scope| {
-        let share = |numbers: &[usize]| {
-            let rows: Vec<_> = numbers.iter().map(|&number| plan.rows[number].clone()).collect();
-            let record = &record;
-            scope.spawn(move || if rows.is_empty() { Ok(Vec::new()) } else { share(plan, record, &rows) })
-        };
-        let threads: Vec<_> = shares.iter().map(|numbers| share(numbers)).collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Result<Vec<_>>>()
+    let of_shares = in_parallel(shares.len(), &shares, |numbers| {
+        let rows: Vec<_> = numbers.iter().map(|&number| plan.rows[number].clone()).collect();
+        if rows.is_empty() { Ok(Vec::new()) } else { share(plan, &record, &rows) }
     })?;
     let mut verdicts: Vec<_> = plan.rows.iter().map(|_| Verdict::default()).collect();
     for (numbers, of_share) in shares.iter().zip(of_shares) {

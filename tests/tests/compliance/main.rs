@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use bed::{ClientOptions, Expect, Fd, Folder, Result, mount_memory};
+use bed::{ClientOptions, Expect, Fd, Folder, Result, in_parallel, mount_memory};
 use beds::verdicts;
 use matrix::{KNOWN_FAULTS, allowed_rows, has_all_worker_counts, private_rows, rows};
 use nix::unistd::geteuid;
@@ -116,7 +116,8 @@ fn allowed_and_excluded_directories_are_those_of_the_stock_daemon() -> Result<()
         client.fd_director = directives.iter().map(|&line| line.to_owned()).collect();
         Plan { label: "allowed", rows, clients: vec![client], by_all: |_| true, beds: 1, restores: &[] }
     };
-    side_by_side(&allowed_rows().into_iter().map(plan).collect::<Vec<_>>())
+    let plans: Vec<_> = allowed_rows().into_iter().map(plan).collect();
+    in_parallel(plans.len(), &plans, judge).map(drop)
 }
 
 /// What an ordinary user may not read is reported, and the rest is saved.
@@ -125,16 +126,6 @@ fn an_unprivileged_daemon_reports_unreadable_files() -> Result<()> {
     skip::lacks!(lack()?);
     let clients = vec![ClientOptions::new(Fd::under_test()?).named("test").as_user("nobody")];
     judge(&Plan { label: "user", rows: private_rows(), clients, by_all: |_| true, beds: 1, restores: &[] })
-}
-
-/// Judges several plans at once.
-fn side_by_side(plans: &[Plan]) -> Result<()> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = plans.iter().map(|plan| scope.spawn(|| judge(plan))).collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
 }
 
 /// All rows, or those whose names hold one of the words in `COMPLIANCE_ROWS`.

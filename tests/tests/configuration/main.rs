@@ -12,7 +12,6 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use bed::{Fd, Folder, Result, Root, argv, our_program, run};
@@ -152,21 +151,10 @@ fn whole(base: &str, input: &Input) -> String {
     }
 }
 
-/// Gives each of many things to a few threads; their results, in any order.
+/// What a few threads find wrong with many things.
 fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) -> Result<Option<String>> + Sync) -> Vec<String> {
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _thread in 0..thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Some(text) = work(item).unwrap() {
-                        told.lock().unwrap_or_else(PoisonError::into_inner).push(text);
-                    }
-                }
-            });
-        }
-    });
-    told.into_inner().unwrap_or_else(PoisonError::into_inner)
+    let threads = thread::available_parallelism().map_or(2, usize::from);
+    bed::in_parallel(threads, items, work).unwrap().into_iter().flatten().collect()
 }
 
 #[test]

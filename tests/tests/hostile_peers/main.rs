@@ -17,7 +17,7 @@ use std::time::Duration;
 use bed::peer::{EOD, Frame, HEARTBEAT, Peer, TERMINATE, answer, director_session, hello, key_of_password, packet};
 use bed::{
     Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, Footprint, Noise, PATIENCE, Result, descriptors, idle,
-    threads, usage, wait_for,
+    in_parallel, threads, usage, wait_for,
 };
 use script::{Script, Step, director_script, storage_script, whole_job};
 
@@ -141,12 +141,12 @@ fn a_wrong_password_is_refused_with_the_reference_s_words() -> Result<()> {
     // Wrong, empty, and of the wrong form.
     let answers = [answer(&key_of_password("wrong"), "auth cram-md5 <1.1@x> ssl=0\n"), b"\0".to_vec(), vec![b'A'; 400]];
     // Each waits for the daemon's brake.
-    side_by_side(answers.into(), |wrong| {
+    in_parallel(AT_A_TIME, &answers, |wrong| {
         let mut peer = Peer::connect("FD", port)?;
         peer.send(hello(DIRECTOR).as_bytes())?;
         let challenge = peer.expect("auth cram-md5 <")?;
         assert!(challenge.ends_with("@test-fd> ssl=0\n"), "{challenge:?}");
-        peer.send(&wrong)?;
+        peer.send(wrong)?;
         let said = rest_as_text(&mut peer)?;
         assert_eq!(said, ["1999 Authorization failed.\n", "2999 Authentication failed.\n", "Signal(-4)"]);
         Ok(())
@@ -243,26 +243,6 @@ fn listen() -> (TcpListener, u16) {
 /// of 20.
 const AT_A_TIME: usize = 8;
 
-/// Runs the tasks, a few at a time.
-fn side_by_side<T: Send>(tasks: Vec<T>, run: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
-    let queue = std::sync::Mutex::new(tasks);
-    thread::scope(|scope| {
-        let work = || -> Result<()> {
-            loop {
-                let task = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).pop();
-                match task {
-                    Some(task) => run(task)?,
-                    None => return Ok(()),
-                }
-            }
-        };
-        let workers: Vec<_> = (0..AT_A_TIME).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-    })
-}
-
 #[test]
 fn the_daemon_survives_a_director_lost_at_every_point() -> Result<()> {
     let mut bed = bed_in_clear("director-gone")?;
@@ -270,7 +250,7 @@ fn the_daemon_survives_a_director_lost_at_every_point() -> Result<()> {
     let port = bed.client("test")?.port();
     let source = bed.folder().join("source").display().to_string();
     let ends: Vec<_> = director_script(1, 0, "").ends().enumerate().collect();
-    side_by_side(ends, |(number, (count, half))| {
+    in_parallel(AT_A_TIME, &ends, |&(number, (count, half))| {
         let (listener, storage_port) = listen();
         let script = director_script(1000 + number, storage_port, &source);
         thread::scope(|scope| {
@@ -312,7 +292,7 @@ fn the_daemon_survives_a_storage_daemon_lost_at_every_point() -> Result<()> {
     let source = bed.folder().join("source").display().to_string();
     let closing = storage_script().steps.len() - 1;
     let ends: Vec<_> = storage_script().ends().enumerate().collect();
-    side_by_side(ends, |(number, (count, half))| {
+    in_parallel(AT_A_TIME, &ends, |&(number, (count, half))| {
         let (listener, storage_port) = listen();
         thread::scope(|scope| {
             let storage = scope.spawn(move || {

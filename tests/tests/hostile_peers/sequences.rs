@@ -3,11 +3,8 @@
 //!
 //! The orders are drawn from fixed seeds; `SESSIONS=20000` draws more of them.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
-
 use bed::peer::{EOD, Frame, TERMINATE, logged_in};
-use bed::{BedError, DIRECTOR, Fd, Noise, Result};
+use bed::{BedError, DIRECTOR, Fd, Noise, Result, in_parallel};
 
 use super::{assert_unharmed, bed_in_clear, footprint_when_idle};
 
@@ -103,21 +100,10 @@ fn commands_in_any_order_end_the_session_and_leave_the_daemon_up() -> Result<()>
     let mut bed = bed_in_clear("sequences")?;
     let before = footprint_when_idle(&mut bed)?;
     let port = bed.client("test")?.port();
-    let (next, answers) = (AtomicU64::new(0), AtomicU64::new(0));
-    thread::scope(|scope| -> Result<()> {
-        let talk = || -> Result<()> {
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= wanted {
-                    return Ok(());
-                }
-                let heard = session(port, seed).map_err(|error| BedError::Usage(format!("session {seed}: {error}")))?;
-                answers.fetch_add(heard as u64, Ordering::Relaxed);
-            }
-        };
-        let talking: Vec<_> = (0..8).map(|_| scope.spawn(talk)).collect();
-        talking.into_iter().try_for_each(|talking| talking.join().unwrap())
+    let seeds: Vec<_> = (0..wanted).collect();
+    let heard = in_parallel(8, &seeds, |&seed| {
+        session(port, seed).map_err(|error| BedError::Usage(format!("session {seed}: {error}")))
     })?;
-    assert!(answers.load(Ordering::Relaxed) > wanted, "hardly anything was answered");
+    assert!(heard.iter().sum::<usize>() > seeds.len(), "hardly anything was answered");
     assert_unharmed(&mut bed, before)
 }

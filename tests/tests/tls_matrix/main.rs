@@ -13,15 +13,9 @@ mod reload;
 mod states;
 mod storage;
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
-use bed::{
-    Authority, Bed, BedOptions, ClientOptions, Fd, Folder, JobResult, PATIENCE, Recorded, Relay, Result, wait_for,
-};
+use bed::{Authority, Bed, BedOptions, ClientOptions, Fd, Folder, Recorded, Relay, Result, in_parallel};
 use director::{Row, caller, rows, servers};
 use states::{End, Papers, SIDES, STATES};
 use storage::Storage;
@@ -130,32 +124,18 @@ fn the_director_calls_in_every_state_of_both_sides() -> Result<()> {
     for (side, row, _, relay) in &calls {
         relay.aim(bed.client(&format!("{side}-{}", row.server))?.port());
     }
-    let (bed, next) = (bed, AtomicUsize::new(0));
-    let outcomes = Mutex::new(BTreeMap::new());
-    thread::scope(|scope| {
-        let work = || -> Result<()> {
-            while let Some((_, _, name, relay)) = calls.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let answer = bed.console(&[&format!("status client={name}")])?;
-                // Whether there are messages depends on the other consoles.
-                let says = answer
-                    .replace("You have messages.\n", "")
-                    .replace(name, "NAME")
-                    .replace(&relay.port().to_string(), "PORT");
-                let connected = answer.contains("Daemon started ");
-                let says = if connected { "connected".to_owned() } else { says };
-                let outcome = Outcome { connected, says, lines: relay.recorded() };
-                outcomes.lock().unwrap().insert(name.clone(), outcome);
-            }
-            Ok(())
-        };
-        let workers: Vec<_> = (0..CONSOLES).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().try_for_each(|worker| worker.join().unwrap())
+    let outcomes = in_parallel(CONSOLES, &calls, |(_, _, name, relay)| {
+        let answer = bed.console(&[&format!("status client={name}")])?;
+        // Whether there are messages depends on the other consoles.
+        let says =
+            answer.replace("You have messages.\n", "").replace(name, "NAME").replace(&relay.port().to_string(), "PORT");
+        let connected = answer.contains("Daemon started ");
+        let says = if connected { "connected".to_owned() } else { says };
+        Ok(Outcome { connected, says, lines: relay.recorded() })
     })?;
-    let outcomes = outcomes.into_inner().unwrap();
     let mut wrong = Vec::new();
-    for pair in calls.chunks(2) {
-        let [(_, row, reference, _), (_, _, test, _)] = pair else { continue };
-        let (reference, test) = (outcomes.get(reference).unwrap(), outcomes.get(test).unwrap());
+    for (pair, outcomes) in calls.chunks(2).zip(outcomes.chunks(2)) {
+        let ([(_, row, ..), _], [reference, test]) = (pair, outcomes) else { continue };
         wrong.extend(check("reference", true, row, reference).err());
         wrong.extend(check("test", Fd::under_test()? == Fd::Stock, row, test).err());
         if without_alert(&reference.says) != without_alert(&test.says) {
@@ -195,22 +175,10 @@ fn storage_daemons_are_called_in_every_state_of_both_sides() -> Result<()> {
     }
     let rows = storage::rows();
     let commands: Vec<_> = rows.iter().map(storage::Row::command).collect();
-    let words: Vec<_> = commands.iter().map(String::as_str).collect();
-    let answer = bed.console(&words)?;
-    let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok();
-    let jobs: Vec<u32> = answer.split("Job queued. JobId=").skip(1).filter_map(number).collect();
-    assert_eq!(jobs.len(), rows.len(), "{answer}");
-    bed.console(&["wait timeout=600"])?;
-    let last = jobs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    wait_for("the reports of all jobs", PATIENCE, || {
-        let rest = format!("FROM Log WHERE JobId IN ({last}) AND LogText LIKE '%  Termination: %'");
-        let reports = bed.catalog().rows(&["COUNT(DISTINCT JobId)"], &rest)?;
-        let number = reports.first().and_then(|row| row.first()).map(|cell| String::from_utf8_lossy(cell).into_owned());
-        Ok(if number.as_deref() == Some(&jobs.len().to_string()) { Ok(()) } else { Err(format!("{number:?}")) })
-    })?;
+    let jobs = bed.run_all(&commands)?;
     let mut wrong = Vec::new();
     for (row, job) in rows.iter().zip(jobs) {
-        let result = JobResult { row: bed.catalog().job(job)?, log: bed.catalog().log(job)? };
+        let result = bed.result(job)?;
         let storage = storages.iter().find(|storage| storage.name == row.storage).unwrap();
         let hello = format!("Start Job backup-{}-{}.", row.side, row.client);
         let lines: Vec<_> = storage.relay.recorded().into_iter().filter(|line| line.shows(&hello)).collect();
