@@ -473,6 +473,11 @@ impl Bed {
         self.wait(self.queue_restore(restore)?)
     }
 
+    /// The same by the client that saved it, over what is there.
+    pub fn restore_own(&self, client: &str, job: u32, to: &Path) -> Result<JobResult> {
+        self.restore(&Restore { job, from: client, onto: client, to, replace: "always" })
+    }
+
     /// Queues a restore of everything that a job saved.
     pub fn queue_restore(&self, restore: &Restore<'_>) -> Result<u32> {
         self.queue(&restore.command())

@@ -199,6 +199,13 @@ impl FileSet {
         lines.push("}".to_owned());
         Self { name: name.to_owned(), lines }
     }
+
+    /// The same with another directive at the end of the Include.
+    #[must_use]
+    pub fn with(mut self, line: impl Into<String>) -> Self {
+        self.lines.insert(self.lines.len().saturating_sub(1), line.into());
+        self
+    }
 }
 
 /// `"text"` in the syntax of Bacula's configuration.

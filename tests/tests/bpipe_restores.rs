@@ -29,9 +29,7 @@ const BARE: &str = "plain";
 fn file_set(name: &str, got: &Path) -> FileSet {
     let got = got.display();
     let command = format!("bpipe:/b/numbers:seq 1 60000:echo '<%w|%r|%%|%x>' >>{got}/told; cat >>{got}/data");
-    let lines = ["Include {", "Options {", "Signature = SHA1", "}"].map(str::to_owned);
-    let lines = lines.into_iter().chain([format!("Plugin = \"{command}\""), "}".to_owned()]).collect();
-    FileSet { name: name.to_owned(), lines }
+    FileSet::new(name, &["Signature = SHA1"], &[]).with(format!("Plugin = \"{command}\""))
 }
 
 fn raise() -> Result<Bed> {

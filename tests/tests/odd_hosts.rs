@@ -6,8 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Restore, Result, SlowStorage, in_order_of_names,
-    mount_memory,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Result, SlowStorage, in_order_of_names, mount_memory,
 };
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{UtimensatFlags, utimensat};
@@ -49,8 +48,7 @@ fn what_a_list_program_says_on_standard_error_is_in_the_job_s_log() -> Result<()
     scripts::write(&program, &format!("echo {}; echo disk is nearly full >&2; printf 'no end' >&2", file.display()))
         .unwrap();
     let listed = format!("File = \"\\\\|{}\"", program.display());
-    options.file_sets = vec![FileSet::new("Listed", &["Signature = MD5"], &[])];
-    options.file_sets[0].lines.insert(4, listed);
+    options.file_sets = vec![FileSet::new("Listed", &["Signature = MD5"], &[]).with(listed)];
     let bed = Bed::start(options)?;
     let [stock, ours] = BOTH.map(|client| bed.backup(client, "").map(|job| (said(&job, client, "fd: "), job)));
     let ((stock, _), (ours, job)) = (stock?, ours?);
@@ -75,9 +73,8 @@ fn a_carriage_return_ends_a_line_of_a_list() -> Result<()> {
     options.file_sets = (0..)
         .zip(listed)
         .map(|(number, listed)| {
-            let mut set = FileSet::new(&format!("List{number}"), &["Signature = MD5"], &[]);
-            set.lines.insert(4, format!("File = \"{listed}\""));
-            set
+            let set = FileSet::new(&format!("List{number}"), &["Signature = MD5"], &[]);
+            set.with(format!("File = \"{listed}\""))
         })
         .collect();
     let bed = Bed::start(options)?;
@@ -255,8 +252,7 @@ fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
         let listed = lines(&bed.console(&[&format!("estimate job=backup-{client} listing")])?);
         let saved = bed.backup(client, "level=Full")?.must_be_good()?;
         let to = bed.folder().join(format!("to-{client}"));
-        let restore = Restore { job: saved.row.id, from: client, onto: client, to: &to, replace: "always" };
-        let restored = bed.restore(&restore)?;
+        let restored = bed.restore_own(client, saved.row.id, &to)?;
         let said = lines(&restored.plain_messages(client).join("\n").replace(&format!("to-{client}"), "to"));
         assert_eq!((listed.len(), said.len()), (FAR_TIMES.len(), FAR_TIMES.len()), "{listed:#?} {said:#?}");
         told.push((listed, said));
@@ -276,8 +272,7 @@ fn a_daemon_starts_saves_and_restores_where_its_own_disk_is_full() -> Result<()>
     let bed = Bed::start(options)?;
     let job = bed.backup("test", "")?.must_be_good()?;
     let to = bed.folder().join("restored/here");
-    let restore = Restore { job: job.row.id, from: "test", onto: "test", to: &to, replace: "always" };
-    bed.restore(&restore)?.must_be_good()?;
+    bed.restore_own("test", job.row.id, &to)?.must_be_good()?;
     let source = bed.folder().join("source/f");
     assert_eq!(fs::read(to.join(source.strip_prefix("/").unwrap())).unwrap(), b"f");
     Ok(())

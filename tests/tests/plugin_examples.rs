@@ -41,16 +41,9 @@ fn the_examples_in_c_and_rust_do_the_same_in_both_daemons() -> Result<()> {
         client.plugins = Plugins::In(plugins.clone());
     }
     let set = |name: &str, plugin: &str| {
-        let lines = [
-            "Include {",
-            "Options {",
-            "Signature = MD5",
-            "}",
-            &format!("Plugin = \"{plugin}:one=The first note\""),
-            &format!("Plugin = \"{plugin}:a/second=\""),
-            "}",
-        ];
-        FileSet { name: name.to_owned(), lines: lines.map(str::to_owned).to_vec() }
+        let set =
+            FileSet::new(name, &["Signature = MD5"], &[]).with(format!("Plugin = \"{plugin}:one=The first note\""));
+        set.with(format!("Plugin = \"{plugin}:a/second=\""))
     };
     options.file_sets = vec![set("c", "cnotes"), set("rust", "notes"), set("no text", "nothing")];
     options.file_sets.last_mut().unwrap().lines =

@@ -53,9 +53,8 @@ fn a_plugin_that_says_much_within_a_call_is_waited_for() -> Result<()> {
     build_plugin("evil", &[], &plugins.join("evil-fd.so"))?;
     options.clients[0].plugins = Plugins::In(plugins);
     let set = |name: &str, how: &str| {
-        let mut set = FileSet::new(name, &["Signature = MD5"], &[]);
-        set.lines.insert(set.lines.len() - 1, format!("Plugin = \"evil:{how}file=/@evil/{name},size=10\""));
-        set
+        let plugin = format!("Plugin = \"evil:{how}file=/@evil/{name},size=10\"");
+        FileSet::new(name, &["Signature = MD5"], &[]).with(plugin)
     };
     options.file_sets = vec![set("Quiet", ""), set("Flood", "open=flood,")];
     let mut bed = Bed::start(options)?;

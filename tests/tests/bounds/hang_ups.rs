@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, Fd, JobResult, Noise, Relay, Restore, Result, set_fixed_times};
+use bed::{Bed, BedOptions, Fd, JobResult, Noise, Relay, Result, set_fixed_times};
 
 const CLIENTS: [&str; 2] = ["refer", "under"];
 
@@ -156,8 +156,7 @@ fn a_restore_is_not_cut_off() -> Result<()> {
         let saved = stage.bed.backup(client, "")?.must_be_good()?;
         stage.say(client, "hangup=3")?;
         let to = stage.bed.folder().join(format!("to-{client}"));
-        let restore = Restore { job: saved.row.id, from: client, onto: client, to: &to, replace: "always" };
-        let restored = stage.bed.restore(&restore)?;
+        let restored = stage.bed.restore_own(client, saved.row.id, &to)?;
         assert_eq!(restored.row.status, if is_stock { 'I' } else { 'T' }, "{client}: {}", restored.log);
         let shown = stage.bed.console(&[&format!("setdebug client={client}-fd level=0")])?;
         assert!(shown.contains(if is_stock { " hangup=0 " } else { " hangup=3 " }), "{client}: {shown}");

@@ -72,9 +72,8 @@ fn raise() -> Result<(Bed, PathBuf, Vec<String>)> {
     for client in &mut options.clients {
         client.plugins = Plugins::In(plugins.clone());
     }
-    let mut set = FileSet::new("Source", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"], &[&source]);
-    set.lines.insert(set.lines.len() - 1, "Plugin = \"cnotes:one=The first note\"".to_owned());
-    options.file_sets = vec![set];
+    let set = FileSet::new("Source", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"], &[&source]);
+    options.file_sets = vec![set.with("Plugin = \"cnotes:one=The first note\"")];
     options.device.push("Maximum Concurrent Jobs = 5".to_owned());
     let names = options.clients.iter().map(|client| client.name.clone()).collect();
     Ok((Bed::start(options)?, source, names))

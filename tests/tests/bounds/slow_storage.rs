@@ -114,8 +114,7 @@ impl Scene {
             self.storage.order(&format!("fault {fault}"))?;
         }
         let to = self.mount.join("restored");
-        let restore = Restore { job: backup, from: "test", onto: "test", to: &to, replace: "always" };
-        let job = self.bed.restore(&restore)?;
+        let job = self.bed.restore_own("test", backup, &to)?;
         self.storage.order("clear")?;
         let (said, _report) = job.log.split_once("  Build OS:").unwrap_or((&job.log, ""));
         let restored = self.tree.join("restored");
@@ -299,7 +298,7 @@ fn a_file_that_could_not_be_closed_stays_private_beside_one_on_a_local_file_syst
     scene.storage.order("fault error-flush:delta")?;
     scene.storage.order("delay 2")?;
     let to = Path::new("/");
-    let job = scene.bed.restore(&Restore { job: good.row.id, from: "test", onto: "test", to, replace: "always" })?;
+    let job = scene.bed.restore_own("test", good.row.id, to)?;
     scene.storage.order("clear")?;
     scene.storage.order("delay 0")?;
     assert_eq!(job.log.matches("could not close").count(), 4, "{}", job.log);
@@ -333,8 +332,7 @@ fn the_second_of_two_names_that_are_one_to_the_file_system_is_an_error() -> Resu
         scene.storage.order("fault fold:")?;
         scene.storage.order(&format!("delay {delay}"))?;
         let to = scene.mount.join(format!("restored-{delay}"));
-        let job =
-            scene.bed.restore(&Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" })?;
+        let job = scene.bed.restore_own("test", good.row.id, &to)?;
         scene.storage.order("clear")?;
         scene.storage.order("delay 0")?;
         let below = scene.tree.join(format!("restored-{delay}")).join(scene.mount.strip_prefix("/").unwrap());
@@ -399,8 +397,7 @@ fn one_attribute_that_cannot_be_read_costs_only_itself() -> Result<()> {
     let to = scene.mount.join("restored");
     scene.storage.order("fault error-setxattr:alpha-0@user.a")?;
     scene.storage.order("fault unsupported-setxattr:alpha-1@user.b")?;
-    let restore = Restore { job: whole.row.id, from: "test", onto: "test", to: &to, replace: "always" };
-    let job = scene.bed.restore(&restore)?;
+    let job = scene.bed.restore_own("test", whole.row.id, &to)?;
     scene.storage.order("clear")?;
     let there =
         |file: &str| scene.tree.join("restored").join(scene.mount.strip_prefix("/").unwrap()).join("d1").join(file);

@@ -12,8 +12,8 @@ use std::path::Path;
 
 use bed::peer::EOD;
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Restore, Result, TreeRules,
-    argv, below, compare_records, compare_trees, read_once, run, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, RecordRules, Relay, ReservedPort, Result, TreeRules, argv,
+    below, compare_records, compare_trees, read_once, run, wait_for,
 };
 
 const CLIENTS: [&str; 2] = ["reference", "test"];
@@ -40,8 +40,7 @@ fn back_up_and_restore(bed: &Bed) -> Result<()> {
     assert!(comparison.is_equal(), "{}", comparison.text());
     assert_eq!(reference.messages_of("reference-fd"), test.messages_of("test-fd"));
     let target = bed.folder().join("restored/here");
-    let restore = Restore { job: test.row.id, from: "test", onto: "test", to: &target, replace: "always" };
-    bed.restore(&restore)?.must_be_good()?;
+    bed.restore_own("test", test.row.id, &target)?.must_be_good()?;
     let source = bed.folder().join("source");
     let restored = below(&target, &source);
     let differences = compare_trees(&source, &restored, TreeRules::restored())?;

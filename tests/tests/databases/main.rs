@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, PATIENCE, Process, Restore, Result, argv, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, PATIENCE, Process, Result, argv, wait_for};
 use nix::unistd::{User, geteuid};
 
 /// The FileSet of this name in docs/plugins.md.
@@ -106,8 +106,7 @@ fn save_and_restore(options: BedOptions, make: impl Fn()) -> Result<(Bed, PathBu
     make();
     let place = bed.folder().join("restored");
     fs::create_dir_all(&place).unwrap();
-    let restore = Restore { job: saved.row.id, from: "ours", onto: "ours", to: &place, replace: "always" };
-    bed.restore(&restore)?.must_be_good()?;
+    bed.restore_own("ours", saved.row.id, &place)?.must_be_good()?;
     Ok((bed, place))
 }
 
@@ -165,8 +164,7 @@ fn a_database_of_postgresql_is_restored_into_a_new_one() -> Result<()> {
     assert!(globals.contains("CREATE ROLE clerk"), "{globals}");
     // A second restore finds its tables there: psql stops, and the job says so.
     let saved = bed.backup("ours", "")?.must_be_good()?;
-    let restore = Restore { job: saved.row.id, from: "ours", onto: "ours", to: &place, replace: "always" };
-    let again = bed.restore(&restore)?;
+    let again = bed.restore_own("ours", saved.row.id, &place)?;
     assert!(again.row.status != 'T' && again.log.contains("relation \"items\" already exists"), "{again:?}");
     Ok(())
 }

@@ -7,9 +7,7 @@ use std::fs;
 
 use crate::calls;
 use crate::jobs::{CLIENT, about, run_all, set};
-use bed::{
-    Bed, BedOptions, ClientOptions, Fd, PATIENCE, Plugins, Restore, Result, build_plugin, descriptors, wait_for,
-};
+use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Plugins, Result, build_plugin, descriptors, wait_for};
 
 /// What a backup does with the one file that the plugin hands over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,8 +191,7 @@ fn wrong() -> Result<String> {
     }
     let saved = run_all(&bed, &["restores".to_owned()])?.remove(0).must_be_good()?;
     let place = bed.folder().join("restored-evil");
-    let restore = Restore { job: saved.row.id, from: CLIENT, onto: CLIENT, to: &place, replace: "always" };
-    let restored = bed.restore(&restore)?;
+    let restored = bed.restore_own(CLIENT, saved.row.id, &place)?;
     if std::env::var_os("PLUGIN_LOGS").is_some() {
         println!("restore: {} {}", restored.row.status, restored.log);
     }

@@ -7,10 +7,8 @@ pub(crate) const CLIENT: &str = "ours";
 
 /// A FileSet of these plugin commands.
 pub(crate) fn set(name: &str, commands: &[String]) -> FileSet {
-    let mut lines = vec!["Include {".to_owned(), "Options {".to_owned(), "Signature = MD5".to_owned(), "}".to_owned()];
-    lines.extend(commands.iter().map(|command| format!("Plugin = \"{command}\"")));
-    lines.push("}".to_owned());
-    FileSet { name: name.to_owned(), lines }
+    let set = FileSet::new(name, &["Signature = MD5"], &[]);
+    commands.iter().fold(set, |set, command| set.with(format!("Plugin = \"{command}\"")))
 }
 
 /// The lines that name a plugin.

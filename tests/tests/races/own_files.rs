@@ -309,8 +309,7 @@ impl Stage {
             }
         }
         let to = self.to();
-        let restore = Restore { job: self.good, from: "test", onto: "test", to: &to, replace: "always" };
-        let restored = self.bed.restore(&restore)?;
+        let restored = self.bed.restore_own("test", self.good, &to)?;
         if restored.row.status != 'T' || restored.row.errors != 0 {
             problems.push(format!("a restore after it is not good: {}", restored.log));
         }

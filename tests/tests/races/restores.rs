@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bed::{Fd, Racer, Restore, Result, Rule, below, is_named};
+use bed::{Fd, Racer, Result, Rule, below, is_named};
 use nix::unistd::geteuid;
 
 use crate::scene::{ACTS, OTHER, Planned, Scene, Tally, bed_of_units, remove, spread, wanted, with_cause};
@@ -117,8 +117,7 @@ fn what_another_user_does_leads_no_restore_out_of_its_place() -> Result<()> {
         }
         let before = outside(&folder);
         let watch = scene.watch(&mut bed, "test", &rules)?;
-        let restore = Restore { job: saved, from: "test", onto: "test", to: &to, replace: "always" };
-        let job = bed.restore(&restore)?;
+        let job = bed.restore_own("test", saved, &to)?;
         let counted = watch.finish()?;
         let after = outside(&folder);
         calls = calls.max(usize::try_from(counted.iter().map(|counted| counted.calls).max().unwrap()).unwrap());

@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Restore,
-    Result, children, threads, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Result,
+    children, threads, wait_for,
 };
 
 use fake::{Fake, Fault, NO_SUCH_KEY, Object};
@@ -36,9 +36,7 @@ fn settings(folder: &Path, name: &str, port: u16, more: &str) -> PathBuf {
 }
 
 fn file_set(name: &str, path: &Path) -> FileSet {
-    let lines = ["Include {", "Options {", "Signature = MD5", "}"].map(str::to_owned);
-    let plugin = format!("Plugin = \"s3:{}\"", path.display());
-    FileSet { name: name.to_owned(), lines: lines.into_iter().chain([plugin, "}".to_owned()]).collect() }
+    FileSet::new(name, &["Signature = MD5"], &[]).with(format!("Plugin = \"s3:{}\"", path.display()))
 }
 
 /// Names of the files that a job has saved, and of those that it has found deleted.
@@ -54,8 +52,7 @@ fn names(bed: &Bed, job: &JobResult) -> (Vec<String>, Vec<String>) {
 
 fn restored(bed: &Bed, job: &JobResult, to: &str) -> Result<(JobResult, PathBuf)> {
     let to = bed.folder().join(to);
-    let restore = Restore { job: job.row.id, from: "ours", onto: "ours", to: &to, replace: "always" };
-    Ok((bed.restore(&restore)?, to))
+    Ok((bed.restore_own("ours", job.row.id, &to)?, to))
 }
 
 /// Restores into the bucket of this file, which is chosen where plugins are given options.

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 
-use bed::{Bed, PATIENCE, Process, Restore, Result, argv, run, wait_for};
+use bed::{Bed, PATIENCE, Process, Result, argv, run, wait_for};
 use nix::sys::signal::Signal;
 use nix::unistd::User;
 
@@ -120,8 +120,7 @@ fn a_data_directory_restored_from_a_snapshot_starts_and_is_whole() -> Result<()>
     drop(server);
 
     let to = bed.folder().join("restored");
-    let restore = Restore { job: job.row.id, from: CLIENT, onto: CLIENT, to: &to, replace: "always" };
-    bed.restore(&restore)?.must_be_good()?;
+    bed.restore_own(CLIENT, job.row.id, &to)?.must_be_good()?;
     let restored = to.join(data.strip_prefix("/").unwrap());
     it_starts_and_is_whole(&bed, &programs, &restored, before..=after)
 }

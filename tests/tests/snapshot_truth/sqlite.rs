@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bed::{Bed, JobResult, PATIENCE, Restore, Result, Root, run, wait_for};
+use bed::{Bed, JobResult, PATIENCE, Result, Root, run, wait_for};
 
 use crate::btrfs::Btrfs;
 use crate::{CLIENT, options};
@@ -161,8 +161,7 @@ fn a_busy_database_is_whole_with_a_snapshot_and_torn_without() -> Result<()> {
     assert_eq!(btrfs.snapshots(), [""; 0], "a snapshot was left");
 
     let to = bed.folder().join("restored");
-    let restore = Restore { job: last.unwrap(), from: CLIENT, onto: CLIENT, to: &to, replace: "always" };
-    bed.restore(&restore)?.must_be_good()?;
+    bed.restore_own(CLIENT, last.unwrap(), &to)?.must_be_good()?;
     let restored = to.join(database.strip_prefix("/").unwrap());
     let (problem, count) = judge(bed.root(), &restored)?;
     assert!(problem.is_none() && count > 0, "{problem:?}");

@@ -84,9 +84,8 @@ fn a_missing_plugin_fails_the_job() -> Result<()> {
     let mut options = options("no-plugin", [(name, Fd::under_test()?)])?;
     let tree = options.folder.make("tree")?;
     fs::write(tree.join("file"), "saved or not").unwrap();
-    let mut set = FileSet::new("Plugin", &["Signature = MD5"], &[&tree]);
-    set.lines.insert(set.lines.len() - 1, "Plugin = \"bpipe:/nowhere:cat /etc/hostname:cat\"".to_owned());
-    options.file_sets = vec![set];
+    let set = FileSet::new("Plugin", &["Signature = MD5"], &[&tree]);
+    options.file_sets = vec![set.with("Plugin = \"bpipe:/nowhere:cat /etc/hostname:cat\"")];
     let bed = Bed::start(options)?;
     let job = bed.backup(name, "level=Full")?;
     let lines = job.log.lines().filter(|line| line.contains("Command plugin"));

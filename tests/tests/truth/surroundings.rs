@@ -7,8 +7,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, Restore, Result, TreeRules, argv, below, compare_trees, posix_acl,
-    run, set_fixed_times,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, Result, TreeRules, argv, below, compare_trees, posix_acl, run,
+    set_fixed_times,
 };
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, SFlag, mknod};
@@ -56,8 +56,7 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
     // The second name has those of the file, too.
     assert_eq!((metadata, job.row.errors), (11, 0), "{}", job.log);
     let to = bed.folder().join("to");
-    let restore = Restore { job: job.row.id, from: "test", onto: "test", to: &to, replace: "always" };
-    let restored = bed.wait(bed.queue_restore(&restore)?)?.must_be_good()?;
+    let restored = bed.restore_own("test", job.row.id, &to)?.must_be_good()?;
     assert_eq!(restored.row.errors, 0, "{}", restored.log);
     let there = below(&to, &source);
     // The backup has read the source.
@@ -131,10 +130,8 @@ fn a_place_of_the_automounter_that_is_not_entered_is_not_touched() -> Result<()>
     }
     options.clients[0].wrapper = wrapper;
     let letters = ["OneFS = yes", "AclSupport = yes", "XattrSupport = yes", "Signature = MD5", "HonorNoDumpFlag = yes"];
-    let mut set = FileSet::new("All", &letters, &[&source]);
-    let end = set.lines.len() - 1;
-    set.lines.insert(end, "Exclude Dir Containing = .nobackup".to_owned());
-    options.file_sets = vec![set];
+    let set = FileSet::new("All", &letters, &[&source]);
+    options.file_sets = vec![set.with("Exclude Dir Containing = .nobackup")];
     let bed = Bed::start(options)?;
     let job = bed.queue("run job=backup-test level=Full fileset=All yes")?;
     let mut was_asked = || asked.read(&mut [0; 300]).is_ok_and(|length| length > 0);

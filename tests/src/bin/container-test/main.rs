@@ -87,8 +87,7 @@ impl Road {
         let mut options = BedOptions::new("container", [client])?;
         let lines = ["Signature = SHA256", "AclSupport = yes", "XattrSupport = yes"];
         let host = FileSet::new("Host", &lines, &[Path::new("/host")]);
-        let mut dump = FileSet::new("Dump", &lines, &[]);
-        dump.lines.insert(dump.lines.len() - 1, "Plugin = \"bpipe:/dump:echo a dump:cat >%w/dump\"".to_owned());
+        let dump = FileSet::new("Dump", &lines, &[]).with("Plugin = \"bpipe:/dump:echo a dump:cat >%w/dump\"");
         options.file_sets = vec![host, dump];
         let folder = options.folder.path().to_owned();
         let mut bed = Bed::prepare(options)?;

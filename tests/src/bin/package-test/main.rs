@@ -67,10 +67,9 @@ impl Road {
         client.job.push("Client Run Before Job = \"/usr/local/bin/gate\"".to_owned());
         client.director_port = Some(PORT);
         let mut options = BedOptions::new("package", [client])?;
-        let mut data =
+        let data =
             FileSet::new("Data", &["Signature = MD5", "AclSupport = yes", "XattrSupport = yes"], &[Path::new(DATA)]);
-        data.lines.insert(data.lines.len() - 1, format!("Plugin = \"bpipe:/dump:echo {DUMP}:cat >%w/dump\""));
-        options.file_sets = vec![data];
+        options.file_sets = vec![data.with(format!("Plugin = \"bpipe:/dump:echo {DUMP}:cat >%w/dump\""))];
         let mut bed = Bed::prepare(options)?;
         bed.storage().start()?;
         bed.director().start()?;
