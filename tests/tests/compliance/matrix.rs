@@ -13,6 +13,14 @@ pub(crate) fn has_all_worker_counts(row: &Row) -> bool {
     matches!(row.tree, Tree::Types | Tree::Links) || names.contains(&row.name)
 }
 
+/// What differs in a row whose attributes name another data stream.
+const OTHER_STREAM: &[&str] = &[
+    "record only of stock: 1 UATTR 5 @/doc/: ",
+    "record only of ours: 1 UATTR 5 @/doc/: ",
+    "catalog only of stock: @/doc/: ",
+    "catalog only of ours: @/doc/: ",
+];
+
 /// The matrix.
 pub(crate) fn rows() -> Vec<Row> {
     [streams(), examples(), patterns(), walks(), lists(), links(), levels(), accurate(), bases()].concat()
@@ -216,30 +224,14 @@ fn patterns() -> Vec<Row> {
             .options("Signature = MD5")
             .file("@/src")
             .file("@/doc")
-            .differs(
-                "names a data stream that belongs to the entry before",
-                &[
-                    "record only of stock: 1 UATTR 5 @/doc/: ",
-                    "record only of ours: 1 UATTR 5 @/doc/: ",
-                    "catalog only of stock: @/doc/: ",
-                    "catalog only of ours: @/doc/: ",
-                ],
-            ),
+            .differs("names a data stream that belongs to the entry before", OTHER_STREAM),
         tree("data-stream-of-another-include")
             .options("Sparse = yes")
             .file("@/src")
             .and()
             .options("Compression = GZIP")
             .file("@/doc")
-            .differs(
-                "names a data stream that belongs to the entry before",
-                &[
-                    "record only of stock: 1 UATTR 5 @/doc/: ",
-                    "record only of ours: 1 UATTR 5 @/doc/: ",
-                    "catalog only of stock: @/doc/: ",
-                    "catalog only of ours: @/doc/: ",
-                ],
-            ),
+            .differs("names a data stream that belongs to the entry before", OTHER_STREAM),
         tree("strip-1").options("StripPath = 1 ; Signature = MD5"),
         tree("strip-2").options("StripPath = 2 ; Signature = MD5"),
         tree("strip-3").options("StripPath = 3 ; Signature = MD5"),

@@ -233,54 +233,29 @@ pub(crate) fn catalog(catalog: &Catalog, job: u32, lstat: fn(&[u8]) -> Vec<u8>) 
             ))
         })
         .collect();
-    let tables: [(&str, &[&str]); 4] = [
+    // Two encoders pack differently.
+    let tables = [
         (
             "RestoreObject",
-            &[
-                "ObjectName",
-                // Two encoders pack differently.
-                "CASE ObjectCompression WHEN 0 THEN RestoreObject END",
-                "PluginName",
-                "CASE ObjectCompression WHEN 0 THEN ObjectLength END",
-                "ObjectFullLength",
-                "ObjectIndex",
-                "ObjectType",
-                "FileIndex",
-                "ObjectCompression",
-            ],
+            "ObjectName; CASE ObjectCompression WHEN 0 THEN RestoreObject END; PluginName; \
+             CASE ObjectCompression WHEN 0 THEN ObjectLength END; ObjectFullLength; ObjectIndex; ObjectType; FileIndex; \
+             ObjectCompression",
         ),
         (
             "Object",
-            &[
-                "Path",
-                "Filename",
-                "PluginName",
-                "ObjectCategory",
-                "ObjectType",
-                "ObjectName",
-                "ObjectSource",
-                "ObjectUUID",
-                "ObjectSize",
-                "ObjectStatus",
-                "ObjectCount",
-            ],
+            "Path; Filename; PluginName; ObjectCategory; ObjectType; ObjectName; ObjectSource; ObjectUUID; ObjectSize; \
+             ObjectStatus; ObjectCount",
         ),
         (
             "FileEvents",
-            &[
-                "CASE WHEN SourceJobId = JobId THEN 'same' ELSE 'other' END",
-                "FileIndex",
-                "Type",
-                "Description",
-                "Severity",
-                "Source",
-            ],
+            "CASE WHEN SourceJobId = JobId THEN 'same' ELSE 'other' END; FileIndex; Type; Description; Severity; Source",
         ),
-        ("MetaEmail", &["EmailTenant", "EmailOwner", "EmailSubject", "FileIndex"]),
+        ("MetaEmail", "EmailTenant; EmailOwner; EmailSubject; FileIndex"),
     ];
     for (table, columns) in tables {
         let also = if table == "FileEvents" { format!("SourceJobId = {job}") } else { "0".to_owned() };
-        let rows = catalog.rows(columns, &format!("FROM {table} WHERE JobId = {job} OR {also} ORDER BY rowid"))?;
+        let columns: Vec<_> = columns.split("; ").collect();
+        let rows = catalog.rows(&columns, &format!("FROM {table} WHERE JobId = {job} OR {also} ORDER BY rowid"))?;
         for row in rows {
             let cells: Vec<_> = row.iter().map(|cell| cell.escape_ascii().to_string()).collect();
             lines.push(format!("{table} {}", cells.join(" | ")));

@@ -2,7 +2,7 @@
 
 /// Cells that differ, and how.
 pub(crate) struct Documented {
-    /// Words that the row's name begins with, word by word; `*` is any word.
+    /// Words that the row's name begins with, word by word; `*` is any word, `a|b` one of two.
     pub(crate) rows: &'static str,
     /// Each difference of the row holds one of these, and each of these is in one.
     pub(crate) found: &'static [&'static str],
@@ -37,25 +37,16 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     // The first name can't be replaced, so it means another file than was saved.
     Documented { rows: "always immutable hard-link", found: &["ours: y: ", "hard-link/y"], text: GONE },
     Documented { rows: "ifnewer immutable hard-link", found: &["ours: y: ", "hard-link/", "(top): "], text: GONE },
-    Documented { rows: "always read-only-mount hard-link", found: &["hard-link/y"], text: GONE },
-    Documented { rows: "ifnewer read-only-mount hard-link", found: &["hard-link/y"], text: GONE },
+    Documented { rows: "always|ifnewer read-only-mount hard-link", found: &["hard-link/y"], text: GONE },
     // A directory that is kept has what it had.
-    Documented { rows: "ifnewer empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifnewer full-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifnewer link-to-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifnewer same-age directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifnewer same-but-newer directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifnewer same-but-older directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never empty-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never full-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never link-to-directory directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never same-age directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never same-but-newer directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "never same-but-older directory", found: METADATA, text: KEPT_DIRECTORY },
-    Documented { rows: "ifolder immutable directory", found: REFUSED, text: KEPT_DIRECTORY },
-    Documented { rows: "ifolder job", found: SUMMARY, text: KEPT_DIRECTORY },
-    Documented { rows: "never immutable directory", found: REFUSED, text: KEPT_DIRECTORY },
-    Documented { rows: "never job", found: SUMMARY, text: KEPT_DIRECTORY },
+    Documented {
+        rows: "ifnewer|never empty-directory|full-directory|link-to-directory|same-age|same-but-newer|same-but-older \
+               directory",
+        found: METADATA,
+        text: KEPT_DIRECTORY,
+    },
+    Documented { rows: "ifolder|never immutable directory", found: REFUSED, text: KEPT_DIRECTORY },
+    Documented { rows: "ifolder|never job", found: SUMMARY, text: KEPT_DIRECTORY },
     Documented {
         rows: "* immutable directory",
         found: &["stock: Warning: bxattr_linux.c:298 setxattr error on file", "attribute \"user.saved\": ERR="],
@@ -69,14 +60,9 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
     },
     // The first name is something that was there before and stays; the second becomes another name
     // of it.
-    Documented { rows: "ifolder link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
-    Documented { rows: "never link-to-directory hard-link", found: LINKED_VICTIM, text: KEPT },
-    Documented { rows: "ifolder link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
-    Documented { rows: "never link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
-    Documented { rows: "ifolder fifo hard-link", found: LINKED_FIFO, text: KEPT },
-    Documented { rows: "never fifo hard-link", found: LINKED_FIFO, text: KEPT },
-    Documented { rows: "ifolder dangling-link hard-link", found: &[WARNED], text: KEPT },
-    Documented { rows: "never dangling-link hard-link", found: &[WARNED], text: KEPT },
+    Documented { rows: "ifolder|never link-to-directory|link-to-file hard-link", found: LINKED_VICTIM, text: KEPT },
+    Documented { rows: "ifolder|never fifo hard-link", found: LINKED_FIFO, text: KEPT },
+    Documented { rows: "ifolder|never dangling-link hard-link", found: &[WARNED], text: KEPT },
 ];
 
 const GONE: &str =
@@ -99,6 +85,7 @@ const LINKED_FIFO: &[&str] =
 pub(crate) fn of_row(name: &str) -> Option<&'static Documented> {
     DOCUMENTED.iter().find(|documented| {
         let mut words = name.split(' ');
-        documented.rows.split(' ').all(|wanted| words.next().is_some_and(|word| wanted == "*" || wanted == word))
+        let is_one = |wanted: &str, word| wanted.split('|').any(|wanted| wanted == "*" || wanted == word);
+        documented.rows.split(' ').all(|wanted| words.next().is_some_and(|word| is_one(wanted, word)))
     })
 }

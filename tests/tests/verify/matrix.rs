@@ -3,35 +3,22 @@
 use crate::damage::Damage;
 use crate::row::{Phase, Row, Tree, data, disk};
 
-/// Every letter that a Director takes, each alone, with a digest that goes with it.
-const LETTERS: [(char, &str); 15] = [
-    ('i', "MD5"),
-    ('p', "MD5"),
-    ('n', "MD5"),
-    ('u', "MD5"),
-    ('g', "MD5"),
-    ('s', "MD5"),
-    ('a', "MD5"),
-    ('m', "MD5"),
-    ('c', "MD5"),
-    ('d', "MD5"),
-    ('5', "MD5"),
-    ('1', "SHA1"),
-    ('2', "SHA256"),
-    ('3', "SHA512"),
-    ('V', "MD5"),
-];
-
 pub(crate) fn rows() -> Vec<Row> {
     [letters(), on_disk(), on_volume(), damaged()].concat()
 }
 
+/// Every letter that a Director takes, each alone, with a digest that goes with it.
 fn letters() -> Vec<Row> {
-    let row = |(letter, digest)| {
-        let options = format!("Signature = {digest} ; Verify = {letter}");
-        disk(&format!("letter-{letter}"), &options)
+    let row = |letter| {
+        let digest = match letter {
+            '1' => "SHA1",
+            '2' => "SHA256",
+            '3' => "SHA512",
+            _ => "MD5",
+        };
+        disk(&format!("letter-{letter}"), &format!("Signature = {digest} ; Verify = {letter}"))
     };
-    LETTERS.into_iter().map(row).collect()
+    "ipnugsamcd5123V".chars().map(row).collect()
 }
 
 fn on_disk() -> Vec<Row> {
