@@ -15,6 +15,9 @@ use super::{bed_with, names, restored_into};
 /// Answers a request, or leaves it to the honest server.
 type Trick = fn(&TcpStream, &str, &str) -> Option<bool>;
 
+/// Answers a request for a page of the listing, whose target may say which.
+type Page = fn(&TcpStream, &str) -> bool;
+
 /// Answers a request for an object.
 type Answer = fn(&TcpStream) -> bool;
 
@@ -61,99 +64,78 @@ fn chunks(stream: &TcpStream, headers: &str, body: &[u8]) -> bool {
 const IMPATIENT: &str = "interim answers only";
 
 /// What is no listing of the bucket. Each fails the job, and says so.
-const LISTINGS: [(&str, Trick, &str); 11] = [
+const LISTINGS: [(&str, Page, &str); 11] = [
     (
         "a page of another kind",
-        |stream, method, target| {
-            let page = b"<html><body><p>Please log in.</p></body></html>";
-            is_listing(method, target).then(|| say(stream, 200, "Content-Type: text/html\r\n", page))
-        },
+        |stream, _| say(stream, 200, "Content-Type: text/html\r\n", b"<html><body><p>Please log in.</p></body></html>"),
         "the answer is no listing of a bucket",
     ),
     (
         "an error with a good status",
-        |stream, method, target| {
-            let error = b"<Error><Code>InternalError</Code></Error>";
-            is_listing(method, target).then(|| say(stream, 200, "", error))
-        },
+        |stream, _| say(stream, 200, "", b"<Error><Code>InternalError</Code></Error>"),
         "the answer is no listing of a bucket",
     ),
     (
         "a next page without a word of it",
-        |stream, method, target| {
-            let is_first = is_listing(method, target) && !target.contains("continuation-token");
+        |stream, target| {
             let more = format!("{}<NextContinuationToken>10</NextContinuationToken>", entry("0", 1, "x"));
-            is_listing(method, target).then(|| is_first && list(stream, &more))
+            !target.contains("continuation-token") && list(stream, &more)
         },
         "connection closed before",
     ),
     (
         "another server",
-        |stream, method, target| {
-            let other = "Location: http://127.0.0.2:1/bucket/\r\n";
-            is_listing(method, target).then(|| say(stream, 307, other, b""))
-        },
+        |stream, _| say(stream, 307, "Location: http://127.0.0.2:1/bucket/\r\n", b""),
         "the server answers 307",
     ),
     (
         "the same page again",
-        |stream, method, target| {
+        |stream, _| {
             let body = "<IsTruncated>true</IsTruncated><NextContinuationToken>0</NextContinuationToken>";
-            is_listing(method, target).then(|| list(stream, &format!("{body}{}", entry("0", 1, "x"))))
+            list(stream, &format!("{body}{}", entry("0", 1, "x")))
         },
         "the listing has no next page where it should have one",
     ),
     (
         "a key longer than any",
-        |stream, method, target| is_listing(method, target).then(|| list(stream, &entry(&"k".repeat(2 << 20), 1, "x"))),
+        |stream, _| list(stream, &entry(&"k".repeat(2 << 20), 1, "x")),
         "the listing has a key of 2097152 bytes",
     ),
     (
         "a tag longer than any",
-        |stream, method, target| is_listing(method, target).then(|| list(stream, &entry("k", 1, &"t".repeat(LONG)))),
+        |stream, _| list(stream, &entry("k", 1, &"t".repeat(LONG))),
         "the listing has an ETag of 15728640 bytes",
     ),
     (
         "a page with millions of attributes",
-        |stream, method, target| {
-            is_listing(method, target).then(|| {
-                let attributes: String = (0..LONG / 12).map(|number| format!(" a{number}=''")).collect();
-                say(stream, 200, "", format!("<Other{attributes}></Other>").as_bytes())
-            })
+        |stream, _| {
+            let attributes: String = (0..LONG / 12).map(|number| format!(" a{number}=''")).collect();
+            say(stream, 200, "", format!("<Other{attributes}></Other>").as_bytes())
         },
         "the answer is no listing of a bucket",
     ),
     (
         "an answer without an end",
-        |mut stream, method, target| {
-            is_listing(method, target).then(|| {
-                let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-                let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 1 << 20], b"\r\n"].concat();
-                let mut is_heard = stream.write_all(head).is_ok();
-                while is_heard {
-                    is_heard = stream.write_all(&chunk).is_ok();
-                }
-                false
-            })
+        |stream, _| {
+            let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 1 << 20], b"\r\n"].concat();
+            let mut is_heard = send(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            while is_heard {
+                is_heard = send(stream, &chunk);
+            }
+            false
         },
         "length limit exceeded",
     ),
     (
         IMPATIENT,
-        |mut stream, method, target| {
-            is_listing(method, target).then(|| {
-                let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(1000);
-                while stream.write_all(&interim).is_ok() {}
-                false
-            })
+        |stream, _| {
+            let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n".repeat(1000);
+            while send(stream, &interim) {}
+            false
         },
         "the server has sent nothing for 3 seconds",
     ),
-    (
-        "a byte at a time",
-        |stream, method, target| is_listing(method, target).then(|| chunks(stream, "", &vec![b' '; MANY])),
-        "the answer is no listing of a bucket",
-    ),
+    ("a byte at a time", |stream, _| chunks(stream, "", &vec![b' '; MANY]), "the answer is no listing of a bucket"),
 ];
 
 /// What a listing says of three objects, `a`, `b` and `c` of which the second has a fault.
@@ -248,8 +230,8 @@ impl AtRest {
 fn wrong_listings(bed: &mut Bed, fake: &Fake) -> Result<String> {
     let mut wrong = String::new();
     let mut rest = AtRest::of(bed)?;
-    for (what, trick, said) in LISTINGS {
-        fake.answer_with(trick);
+    for (what, page, said) in LISTINGS {
+        fake.answer_with(move |stream, method, target| is_listing(method, target).then(|| page(stream, target)));
         let file_set = if what == IMPATIENT { "Impatient" } else { "Bucket" };
         let job = bed.backup("ours", &format!("level=Incremental fileset={file_set}"))?;
         let deleted = names(bed, &job).1;
