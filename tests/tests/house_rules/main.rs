@@ -45,6 +45,16 @@ fn none(problems: &[String]) {
     assert!(problems.is_empty(), "\n{}\n", problems.join("\n"));
 }
 
+/// A rule about each source file of the crates and plugins by itself: what it finds there.
+fn in_each_source(rule: impl Fn(&Source, &mut Vec<String>) + Send + 'static) -> Outcome<()> {
+    none(&in_sources(move |sources| {
+        let mut problems = Vec::new();
+        sources.crates_and_plugins().flat_map(|member| &member.sources).for_each(|source| rule(source, &mut problems));
+        Ok(problems)
+    })?);
+    Ok(())
+}
+
 /// The rows of every table in a page, their cells trimmed; heads and rulers included.
 fn table_rows(page: &str) -> Vec<Vec<&str>> {
     page.lines()
@@ -324,41 +334,29 @@ fn is_said(literal: &Literal) -> bool {
 
 #[test]
 fn an_error_number_becomes_words_in_one_function() -> Outcome<()> {
-    none(&in_sources(|sources| {
-        const PLACE: &str = "crates/fd-os/src/error_text.rs";
-        let mut problems = Vec::new();
-        for member in sources.crates_and_plugins() {
-            for source in member.sources.iter().filter(|source| !source.path.ends_with(PLACE)) {
-                let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
-                // `desc` is nix's table, which has words of its own.
-                let table = |(line, path): (usize, String)| {
-                    let is_table = |word: &str| word.starts_with("strerror");
-                    (path.ends_with("Errno::desc") || path.split("::").any(is_table)).then_some(line)
-                };
-                let tables = named_paths(&source.code).into_iter().filter_map(table);
-                let lines = cuts.map(|literal| literal.line).chain(method_calls(&source.code, "desc")).chain(tables);
-                problems.extend(lines.map(|line| format!("{}:{line}: {PLACE} does that", source.path.display())));
-            }
+    const PLACE: &str = "crates/fd-os/src/error_text.rs";
+    in_each_source(|source, problems| {
+        if source.path.ends_with(PLACE) {
+            return;
         }
-        Ok(problems)
-    })?);
-    Ok(())
+        let cuts = literals(&source.code).into_iter().filter(|literal| literal.text.contains("(os error"));
+        // `desc` is nix's table, which has words of its own.
+        let table = |(line, path): (usize, String)| {
+            let is_table = |word: &str| word.starts_with("strerror");
+            (path.ends_with("Errno::desc") || path.split("::").any(is_table)).then_some(line)
+        };
+        let tables = named_paths(&source.code).into_iter().filter_map(table);
+        let lines = cuts.map(|literal| literal.line).chain(method_calls(&source.code, "desc")).chain(tables);
+        problems.extend(lines.map(|line| format!("{}:{line}: {PLACE} does that", source.path.display())));
+    })
 }
 
 #[test]
 fn texts_for_users_are_in_one_table_a_crate() -> Outcome<()> {
-    none(&in_sources(|sources| {
-        let mut problems = Vec::new();
-        for member in sources.crates_and_plugins() {
-            for source in member.sources.iter().filter(|source| !is_text_table(source)) {
-                for literal in literals(&source.code).iter().filter(|literal| is_said(literal)) {
-                    problems.push(format!("{}:{}: {:?}", source.path.display(), literal.line, literal.text));
-                }
-            }
-        }
-        Ok(problems)
-    })?);
-    Ok(())
+    in_each_source(|source, problems| {
+        let said = literals(&source.code).into_iter().filter(|literal| !is_text_table(source) && is_said(literal));
+        problems.extend(said.map(|said| format!("{}:{}: {:?}", source.path.display(), said.line, said.text)));
+    })
 }
 
 /// `texts.rs`; that of a diagnosis; the Hello's words, which fd-bsock both says and reads; and the
@@ -374,43 +372,29 @@ fn is_text_table(source: &Source) -> bool {
 /// A child inherits the signals that the daemon's threads block, so one function unblocks them.
 #[test]
 fn programs_are_started_by_the_function_that_unblocks_signals() -> Outcome<()> {
-    none(&in_sources(|sources| {
-        // The second is a program of its own, which blocks none.
-        const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
-        let mut problems = Vec::new();
-        for member in sources.crates_and_plugins() {
-            for source in &member.sources {
-                let path = source.path.display().to_string();
-                let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
-                let paths = named_paths(&source.code).into_iter().filter(|_| elsewhere);
-                let started = paths.filter(|(_, named)| named.ends_with("Command::new"));
-                problems.extend(started.map(|(line, _)| format!("{path}:{line}: fd_os::process::command does that")));
-            }
-        }
-        Ok(problems)
-    })?);
-    Ok(())
+    // The second is a program of its own, which blocks none.
+    const PLACES: [&str; 2] = ["crates/fd-os/src/process.rs", "crates/bacula-fd/src/bin/bsnapshot/"];
+    in_each_source(|source, problems| {
+        let path = source.path.display().to_string();
+        let elsewhere = !PLACES.iter().any(|place| path.starts_with(place));
+        let paths = named_paths(&source.code).into_iter().filter(|_| elsewhere);
+        let started = paths.filter(|(_, named)| named.ends_with("Command::new"));
+        problems.extend(started.map(|(line, _)| format!("{path}:{line}: fd_os::process::command does that")));
+    })
 }
 
 #[test]
 fn unsafe_is_in_its_places_with_a_safety_comment() -> Outcome<()> {
-    none(&in_sources(|sources| {
-        let mut problems = Vec::new();
-        for member in sources.crates_and_plugins() {
-            for source in &member.sources {
-                for line in unsafe_places(&source.whole) {
-                    let place = format!("{}:{line}", source.path.display());
-                    if !UNSAFE_PLACES.iter().any(|allowed| place.starts_with(allowed)) {
-                        problems.push(format!("{place}: unsafe outside {UNSAFE_PLACES:?}"));
-                    } else if !is_justified(&source.text, line) {
-                        problems.push(format!("{place}: no SAFETY comment on it"));
-                    }
-                }
+    in_each_source(|source, problems| {
+        for line in unsafe_places(&source.whole) {
+            let place = format!("{}:{line}", source.path.display());
+            if !UNSAFE_PLACES.iter().any(|allowed| place.starts_with(allowed)) {
+                problems.push(format!("{place}: unsafe outside {UNSAFE_PLACES:?}"));
+            } else if !is_justified(&source.text, line) {
+                problems.push(format!("{place}: no SAFETY comment on it"));
             }
         }
-        Ok(problems)
-    })?);
-    Ok(())
+    })
 }
 
 /// Whether the comment lines directly above `line` (1-based), or the statement's first line above
