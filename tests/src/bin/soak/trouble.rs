@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bed::{BedError, JobResult, Noise, PATIENCE, Restore, Result, faketime, fifo_writer, wait_for};
+use bed::{BedError, JobResult, Noise, Restore, Result, faketime, fifo_writer};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use walkdir::{DirEntryExt as _, WalkDir};
 
@@ -83,10 +83,7 @@ impl Course<'_> {
         }
         for client in HELD {
             let file = self.stage.gate(client).display().to_string();
-            wait_for("the file in the status", PATIENCE, || {
-                let status = self.stage.bed.console(&[&format!("status client={client}-fd")])?;
-                Ok(if status.contains(&format!("Processing file: {file}")) { Ok(()) } else { Err(status) })
-            })?;
+            self.stage.bed.wait_for_status(client, &format!("Processing file: {file}"))?;
         }
         self.count(Count::Jobs, 2);
         Ok(Held { jobs: [stock, ours], writers })
