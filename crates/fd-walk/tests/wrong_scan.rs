@@ -4,39 +4,21 @@
 #![expect(clippy::expect_used, reason = "a test that can't go on fails")]
 #![expect(dead_code, reason = "not all that helps the other program is needed here")]
 
+#[path = "scan/disk.rs"]
+mod disk;
 #[path = "scan/volume.rs"]
 mod volume;
 #[path = "scan/walks.rs"]
 mod walks;
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use fd_walk::InodeScan;
 
+use disk::make_look_old;
 use volume::{KINDS, Volume};
 use walks::{Host, events, fileset, next_second, settings};
-
-/// Gives these files old times on the disk only: the kernel, which has them in memory, doesn't look
-/// there again. `false`: it does not let anybody write to a disk that is mounted.
-fn make_look_old(device: &Path, files: &[PathBuf]) -> bool {
-    let mut orders = String::new();
-    for file in files {
-        let ino = fs::symlink_metadata(file).expect("a file").ino();
-        for time in ["ctime", "mtime"] {
-            writeln!(orders, "sif <{ino}> {time} 20200101000000").expect("memory");
-        }
-    }
-    let mut command = Command::new("debugfs");
-    command.args(["-w", "-f", "-"]).arg(device).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().expect("debugfs is beside mkfs.ext4");
-    child.stdin.take().expect("a pipe").write_all(orders.as_bytes()).expect("a pipe");
-    child.wait().expect("an end").success()
-}
 
 #[test]
 fn a_wrong_scan_is_thrown_away_and_what_it_has_left_out_is_saved() {
