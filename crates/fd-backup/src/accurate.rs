@@ -15,7 +15,7 @@ use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, strip_path};
 use fd_os::lock::Mutex;
 use fd_plugins::AccurateAttributes;
 use fd_records::{AccurateEntry, FileType, Stat, digest_text};
-use fd_walk::{Candidate, Comparison, WalkSettings};
+use fd_walk::{Candidate, Compared, Comparison, WalkSettings};
 
 use attributes::Fields;
 use criteria::Times;
@@ -201,6 +201,29 @@ impl AccurateList {
             delta_seq: known.delta_seq.into(),
             seen: known.seen,
         })
+    }
+
+    /// See [`fd_walk::WalkHost::compares_by_list`]. A Full on a base looks at all.
+    pub(crate) fn compared(&self, fileset: &FileSet) -> Option<Compared> {
+        let letters = || fileset.includes().iter().map(|include| letters_of(self.level, include.top_level()));
+        let has_more = self.level.full || self.count() == 0 || !letters().all(criteria::asks_attributes_only);
+        let fields = letters().map(criteria::fields).fold(Fields::default(), Fields::union);
+        (!has_more).then(|| Compared {
+            inode: fields.has(Fields::INO),
+            size: fields.has(Fields::SIZE),
+            class: fields.has(Fields::CLASS),
+        })
+    }
+
+    /// See [`fd_walk::WalkHost::listed`]. With these attributes, [`Self::compare`] finds the entry
+    /// unchanged.
+    pub(crate) fn listed(&self, candidate: &Candidate<'_>) -> Option<Stat> {
+        let mut state = self.state.lock();
+        let id = state.find(candidate)?;
+        let known = state.list.get(id)?.stat;
+        // Without a change time, it was recorded without its data.
+        let is_whole = known.ctime != 0 && known.mode_type() != Stat::MODE_DIRECTORY;
+        (is_whole && !state.list.dangles(id, candidate.stat.ino)).then_some(known)
     }
 
     /// Compares an entry of the walk with the list (reference 04 §13.4).

@@ -42,7 +42,7 @@ pub use links::{LinkSlot, LinkState, LinkTable};
 pub use names::{RecordNames, split_path, without_slashes};
 pub use reach::Identity;
 pub use settings::{
-    Candidate, Comparison, InodeScan, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary,
+    Candidate, Compared, Comparison, InodeScan, LookupDepth, Purpose, WalkEnd, WalkHost, WalkSettings, WalkSummary,
 };
 pub use snapshots::{Snapshots, path_in_snapshot};
 pub use walk::{walk, walk_again};

@@ -11,8 +11,19 @@
 //! and saves the entry. It is the same as with a file that changes just after its lookup, only that
 //! the moment is earlier. What a scan does not know is looked up: directories, names of unknown
 //! type, what has changed, what is new, what is mounted over, and everything if options, the
-//! accurate list, snapshots or plugins ask for more than the times. Where only the mtime counts,
-//! the argument does not hold, and there is no scan.
+//! accurate list, snapshots or plugins ask for more than an inode's attributes. Where only the
+//! mtime counts, the argument does not hold, and there is no scan.
+//!
+//! **In an accurate job** the list decides, and an entry is left out only if it is old *and* as the
+//! list has it. The scan keeps for each old inode a fingerprint of both times and of what else the
+//! letters compare; that of the list's record of the entry's path must be the same. Then the list
+//! compares the entry with these attributes, as if they had been looked up: it counts as seen, a
+//! hard link needs its first name, and so on. So all of the above holds here, too, and more: the
+//! record stays in the list until the entry is saved again, so the next accurate job compares
+//! whatever has changed meanwhile with it once more. That an entry is old by the times adds
+//! nothing to what the list says; but almost all that is as the list has it is old, and what is
+//! not is so looked up ahead of the walk. A list that compares data, access times, or the times
+//! with "since", has no scan, nor has a Full on a base.
 //!
 //! Only a clock that is set back could give such a change an earlier time. So nothing is left out
 //! any more once the clock has been. (Back and forward again between two entries isn't noticed.)
@@ -34,7 +45,7 @@
 //! - `scans`: when a walk has one, and what it leaves out by it;
 //! - `run`: the thread that reads; `open`: what it reads from;
 //! - `table`: what a kind of file system tells; `ext4`, `checksum`: the one that is known;
-//! - `known`, `inodes`, `mounts`: what is known then.
+//! - `known`, `inodes`, `prints`, `mounts`: what is known then.
 
 mod checksum;
 mod ext4;
@@ -42,6 +53,7 @@ mod inodes;
 mod known;
 mod mounts;
 mod open;
+mod prints;
 mod run;
 mod scans;
 mod table;

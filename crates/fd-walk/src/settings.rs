@@ -77,15 +77,18 @@ impl WalkSettings {
         self.incremental && times_are_old(stat.mtime, stat.ctime, self.since, options.has(Flags::MTIME_ONLY))
     }
 
-    /// Whether unchanged files can be found by a scan: only if both times decide, and nothing else.
-    /// What changes after the scan has a new change time, without which the next job would not save
-    /// it, either; and the no-dump flag is asked of each file.
-    pub(crate) fn scan_for(&self, fileset: &FileSet, host: &dyn WalkHost) -> InodeScan {
+    /// Whether unchanged files can be found by a scan: only if both times decide, or an accurate
+    /// list by what a scan finds, which it compares then. What changes after the scan has a new
+    /// change time, without which the next job would not save it, either; and the no-dump flag is
+    /// asked of each file.
+    pub(crate) fn scan_for(&self, fileset: &FileSet, host: &dyn WalkHost) -> (InodeScan, Option<Compared>) {
         const DECIDE_OTHERWISE: [Flags; 2] = [Flags::MTIME_ONLY, Flags::HONOR_NO_DUMP];
         // These are the sum of all of its Options.
         let has = |include: &Include| DECIDE_OTHERWISE.iter().any(|flag| include.top_level().has(*flag));
-        let decide = self.incremental && host.compares_by_time() && !fileset.includes().iter().any(has);
-        if decide { self.inode_scan } else { InodeScan::Off }
+        let compared = host.compares_by_list(fileset);
+        let decide = host.compares_by_time() || compared.is_some();
+        let decide = decide && self.incremental && !fileset.includes().iter().any(has);
+        (if decide { self.inode_scan } else { InodeScan::Off }, compared)
     }
 }
 
@@ -132,6 +135,21 @@ pub trait WalkHost {
         false
     }
 
+    /// Which attributes an accurate list compares of the entries of this `FileSet`, beside their
+    /// times, if an entry that has those of [`Self::listed`] is unchanged; `None` if there is no
+    /// list, or something else decides as well.
+    fn compares_by_list(&self, fileset: &FileSet) -> Option<Compared> {
+        let _ = fileset;
+        None
+    }
+
+    /// What the accurate list has about an entry that was not looked up. Of its attributes, only
+    /// the inode number is known. `None` if it has to be looked up.
+    fn listed(&self, candidate: &Candidate<'_>) -> Option<Stat> {
+        let _ = candidate;
+        None
+    }
+
     /// An inode scan has ended: how many inodes there are and how long it took, or why there is
     /// none.
     fn scanned(&self, device: u64, found: Result<(u64, Duration), String>) {
@@ -154,6 +172,17 @@ pub trait WalkHost {
     fn added_command(&self) -> Option<Vec<u8>> {
         None
     }
+}
+
+/// Attributes that an accurate list compares, beside both times.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Compared {
+    /// `st_ino`.
+    pub inode: bool,
+    /// `st_size`.
+    pub size: bool,
+    /// `st_mode`, `st_nlink`, `st_uid`, `st_gid`.
+    pub class: bool,
 }
 
 /// An entry that may have changed.

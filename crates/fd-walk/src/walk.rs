@@ -83,6 +83,7 @@ fn walker<'w>(
     calls: Arc<dyn Calls>,
 ) -> Walker<'w> {
     let purpose = settings.purpose;
+    let (inode_scan, compared) = settings.scan_for(fileset, host);
     Walker {
         report: Report {
             purpose,
@@ -97,7 +98,7 @@ fn walker<'w>(
         links,
         scratch: Scratch::new(),
         ahead: Ahead::new(settings.lookup_depth, calls, !settings.incremental),
-        sparing: Sparing { scans: Scans::new(settings.scan_for(fileset, host), settings.since), looks_again: false },
+        sparing: Sparing { scans: Scans::new(inode_scan, settings.since, compared), looks_again: false },
         roots: Arc::default(),
         root_of_names: None,
     }

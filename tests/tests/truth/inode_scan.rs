@@ -41,8 +41,8 @@ fn change(top: &Path, first: usize) {
     std::os::unix::fs::symlink("target", new("3/symlink")).unwrap();
 }
 
-#[test]
-fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
+/// Two clients that differ in their setting, and a tree of files on an ext4.
+fn start(name: &str, job: &[&str]) -> Result<std::result::Result<(Bed, PathBuf), &'static str>> {
     let clients = ["off", "always"].map(|setting| {
         let mut client = ClientOptions::new(Fd::Ours).named(setting);
         let settings = [
@@ -51,12 +51,13 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
             "log.level = \"debug\"".to_owned(),
         ];
         client.settings.extend(settings);
+        client.job.extend(job.iter().map(|line| (*line).to_owned()));
         client
     });
-    let mut options = BedOptions::new("inode-scan", clients)?;
+    let mut options = BedOptions::new(name, clients)?;
     let top = match mount_ext4(options.folder.path())? {
         Ok(mounted) => mounted.join("tree"),
-        Err(why) => return skip::test(why),
+        Err(why) => return Ok(Err(why)),
     };
     for number in 0..400 {
         let directory = top.join((number % 4).to_string());
@@ -64,7 +65,35 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
         fs::write(directory.join(number.to_string()), "x".repeat(number)).unwrap();
     }
     options.file_sets = vec![FileSet::new("Tree", &["Signature = MD5"], &[&top])];
-    let mut bed = Bed::start(options)?;
+    Ok(Ok((Bed::start(options)?, top)))
+}
+
+/// Runs a job of each client after changes, and compares what they have saved.
+/// Returns how many files are recorded as deleted.
+fn jobs_save_the_same(bed: &Bed, level: &str) -> Result<usize> {
+    next_second()?;
+    // How many blocks a file has is settled when it is written out.
+    nix::unistd::sync();
+    next_second()?;
+    let [off, always] = ["off", "always"].map(|client| bed.backup(client, &format!("level={level}")));
+    let (off, always) = (off?.must_be_good()?, always?.must_be_good()?);
+    let words = "entries not looked up after an inode scan";
+    assert!(!off.log.contains(words) && always.log.contains(words), "{}\n{}", off.log, always.log);
+    let (left, right) = (bed.records(&off.row, "off")?, bed.records(&always.row, "always")?);
+    let compared = compare_records(left, right, RecordRules { mask_atime: true })?;
+    assert!(compared.is_equal() && compared.records > 10, "{level}: {}", compared.text());
+    let records: Vec<_> = bed.records(&always.row, "always")?.collect::<Result<_>>()?;
+    let is_deleted =
+        |record: &&bed::Record| record.stream == 1 && record.data.split(|byte| *byte == b' ').nth(1) == Some(b"23");
+    Ok(records.iter().filter(is_deleted).count())
+}
+
+#[test]
+fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
+    let (mut bed, top) = match start("inode-scan", &[])? {
+        Ok(started) => started,
+        Err(why) => return skip::test(why),
+    };
     // Each client's job begins in a second of its own, and what was changed in that second counts
     // as changed after it.
     next_second()?;
@@ -74,19 +103,43 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
     for (round, level) in ["Differential", "Incremental"].into_iter().enumerate() {
         next_second()?;
         change(&top, round * 20);
-        // How many blocks a file has is settled when it is written out.
-        nix::unistd::sync();
-        next_second()?;
-        let [off, always] = ["off", "always"].map(|client| bed.backup(client, &format!("level={level}")));
-        let (off, always) = (off?.must_be_good()?, always?.must_be_good()?);
-        let words = "entries not looked up after an inode scan";
-        assert!(!off.log.contains(words) && always.log.contains(words), "{}\n{}", off.log, always.log);
-        let (left, right) = (bed.records(&off.row, "off")?, bed.records(&always.row, "always")?);
-        let compared = compare_records(left, right, RecordRules { mask_atime: true })?;
-        assert!(compared.is_equal() && compared.records > 10, "{level}: {}", compared.text());
+        jobs_save_the_same(&bed, level)?;
     }
     for (client, is_told) in [("off", false), ("always", true)] {
         assert_eq!(bed.client(client)?.daemon().output().contains("inode scan"), is_told, "{client}");
+    }
+    Ok(())
+}
+
+#[test]
+fn an_accurate_job_with_an_inode_scan_saves_the_same_records_and_names_the_same_deleted_files() -> Result<()> {
+    let (bed, top) = match start("inode-scan-acc", &["Accurate = yes"])? {
+        Ok(started) => started,
+        Err(why) => return skip::test(why),
+    };
+    let old = top.join("3/old times");
+    fs::write(top.join("aside"), "restored").unwrap();
+    next_second()?;
+    for client in ["off", "always"] {
+        bed.backup(client, "level=Full")?.must_be_good()?;
+    }
+    for (round, level) in ["Differential", "Incremental", "Incremental"].into_iter().enumerate() {
+        next_second()?;
+        change(&top, round * 20);
+        if round == 1 {
+            fs::rename(top.join("aside"), &old).unwrap();
+            fs::File::open(&old).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        }
+        let deleted = jobs_save_the_same(&bed, level)?;
+        assert!(deleted >= 3, "{level}: {deleted}");
+        if round == 1 {
+            // All in it is new and gone, and back again.
+            for (from, to) in [("0", "4"), ("4", "0")] {
+                fs::rename(top.join(from), top.join(to)).unwrap();
+                let deleted = jobs_save_the_same(&bed, level)?;
+                assert!(deleted > 90, "{deleted}");
+            }
+        }
     }
     Ok(())
 }

@@ -27,7 +27,8 @@ impl Fields {
         Self(self.0 | other.0)
     }
 
-    const fn has(self, other: Self) -> bool {
+    /// Whether all of these are among them.
+    pub(super) const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 }

@@ -47,6 +47,13 @@ pub(super) fn wants_confirmation(letters: &[u8]) -> bool {
     letters.contains(&b'o')
 }
 
+/// Whether an entry that has the attributes of the list in all that [`fields`] names, and its
+/// times, is unchanged: no letter asks for its data or what else only a lookup tells, or compares
+/// with something else.
+pub(super) fn asks_attributes_only(letters: &[u8]) -> bool {
+    !wants_checksum(letters) && !letters.iter().any(|letter| b"aMA".contains(letter))
+}
+
 /// The attributes that these letters compare.
 pub(super) fn fields(letters: &[u8]) -> Fields {
     letters.iter().fold(Fields::default(), |fields, letter| {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
-use fd_walk::{Candidate, Comparison, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSummary};
+use fd_records::Stat;
+use fd_walk::{Candidate, Compared, Comparison, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSummary};
 
 use crate::exchange::Stopped;
 use crate::exchange::pace::Pace;
@@ -230,6 +231,14 @@ impl WalkHost for Host<'_> {
 
     fn compares_by_time(&self) -> bool {
         self.job.plan.accurate.is_none()
+    }
+
+    fn compares_by_list(&self, fileset: &FileSet) -> Option<Compared> {
+        self.job.plan.accurate.as_ref()?.compared(fileset)
+    }
+
+    fn listed(&self, candidate: &Candidate<'_>) -> Option<Stat> {
+        self.job.plan.accurate.as_ref()?.listed(candidate)
     }
 
     fn scanned(&self, device: u64, found: Result<(u64, Duration), String>) {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fd_fileset::EffectiveOptions;
 use fd_messages::{MessageType, Pressure};
 use fd_records::{ContentCipher, DigestKind, FileType, LStat, Stat, Stream};
-use fd_walk::{Candidate, Comparison, Flow, WalkEvent, WalkHost, WalkSettings};
+use fd_walk::{Candidate, Compared, Comparison, Flow, WalkEvent, WalkHost, WalkSettings};
 
 use super::protect::protection;
 use super::support::{self, Bed, Log, Outcome, fileset, hex};
@@ -647,6 +647,115 @@ fn hard_links_of_an_inode_with_several_first_names_are_unchanged() {
 #[test]
 fn a_hard_link_does_not_lead_to_another_file_system() {
     assert_eq!(links_sent_again(&[("/s/w", 2, 7, 0), ("/y", 1, 7, 3)]), ["/y"]);
+}
+
+/// What a walk does that has an inode scan: it finds what the list has, and compares that.
+#[test]
+fn an_entry_with_the_listed_attributes_of_a_scan_is_unchanged() {
+    type Change = fn(&mut Stat);
+    let stat = Stat {
+        ino: 7,
+        nlink: 2,
+        mode: 0o100_644,
+        uid: 5,
+        gid: 6,
+        size: 100,
+        mtime: 600,
+        ctime: 700,
+        ..Stat::default()
+    };
+    let changes: [Change; 10] = [
+        |_| {},
+        |stat| stat.ino += 1,
+        |stat| stat.nlink += 1,
+        |stat| stat.mode ^= 1,
+        |stat| stat.uid += 1,
+        |stat| stat.gid += 1,
+        |stat| stat.size -= 1,
+        |stat| stat.mtime += 1,
+        |stat| stat.ctime += 1,
+        |stat| stat.ctime = 0,
+    ];
+    let walk = WalkSettings { incremental: true, since: 10_000, ..WalkSettings::default() };
+    let (mut equal, mut in_all) = (0, 0);
+    for letters in ["", "MCs:", "Cpnug:", "MCipnugsmcd:", "MCd:P1:", "MCmcso:P1:", "m"] {
+        let lines = ["I", &format!("O {letters}"), "N", "F @", "N", "N"];
+        let fileset = fileset(Path::new("/srv"), &lines);
+        for (change, stands) in changes.into_iter().flat_map(|change| [(change, false), (change, true)]) {
+            let mut known = stat;
+            change(&mut known);
+            let mut list = AccurateList::new(CHANGES, 3, &fileset);
+            assert_eq!(list.compared(&fileset), None, "it is empty");
+            for (name, link_fi) in [("/srv/first", 0), ("/srv/link", 3), ("/first", 0), ("/whole", 3)] {
+                list.add(&listed_link(name, known, link_fi, "", 0));
+            }
+            list.complete();
+            let compared = list.compared(&fileset).unwrap();
+            let options = fileset.includes()[0].top_level();
+            let compare =
+                |path: &[u8], stat: &Stat| list.compare(&Candidate { path, stat, options, accepted: false }, &walk);
+            if stands {
+                let _compared = compare(b"/srv/first", &known);
+            }
+            for path in [&b"/srv/first"[..], b"/srv/link", b"/x/whole", b"/srv/gone"] {
+                in_all += 1;
+                let own = Stat { ino: stat.ino, ..Stat::default() };
+                let Some(listed) = list.listed(&Candidate { path, stat: &own, options, accepted: false }) else {
+                    continue;
+                };
+                let class = |stat: &Stat| compared.class.then_some((stat.mode, stat.nlink, stat.uid, stat.gid));
+                let is_equal = (listed.mtime, listed.ctime) == (stat.mtime, stat.ctime)
+                    && (!compared.size || listed.size == stat.size)
+                    && (!compared.inode || listed.ino == stat.ino)
+                    && class(&listed) == class(&stat);
+                if is_equal {
+                    equal += 1;
+                    // Both what the walk passes, and what a lookup would have found.
+                    for stat in [Stat { ino: stat.ino, ..listed }, stat] {
+                        assert_eq!(compare(path, &stat), Comparison::Unchanged, "{letters} {known:?} {path:?}");
+                        let names = [path, path.get(4..).unwrap_or_default()];
+                        assert!(names.iter().any(|name| list.attributes(name).is_some_and(|known| known.seen)));
+                    }
+                }
+            }
+        }
+    }
+    assert!(equal > 50 && equal < in_all / 2, "{equal} of {in_all}");
+}
+
+#[test]
+fn a_job_whose_letters_ask_for_more_than_attributes_has_no_inode_scan() {
+    let stat = Stat { ctime: 700, ..Stat::default() };
+    let with = |level, letters: &[&str]| {
+        let includes = letters.iter().flat_map(|letters| {
+            let lines = ["I".to_owned(), format!("O {letters}"), "N".to_owned(), "F @".to_owned()];
+            lines.into_iter().chain(["N".to_owned(), "N".to_owned()])
+        });
+        let lines: Vec<String> = includes.collect();
+        let fileset = fileset(Path::new("/srv"), &lines.iter().map(String::as_str).collect::<Vec<_>>());
+        let mut list = AccurateList::new(level, 1, &fileset);
+        list.add(&listed("/srv/a", stat, "", 0));
+        list.complete();
+        list.compared(&fileset)
+    };
+    let compared = |inode, size, class| Some(Compared { inode, size, class });
+    for (letters, wanted) in [
+        (&["M"][..], compared(false, true, false)),
+        (&["MCpins:"], compared(true, true, true)),
+        (&["MCs:", "MCi:"], compared(true, true, false)),
+        (&["MCs:", "MCu:"], compared(false, true, true)),
+        (&["MCmc:"], compared(false, false, false)),
+        (&["MCmcs5:"], None),
+        (&["MCpins1:"], None),
+        (&["MCmcso5:"], None),
+        (&["M", "MCmcs5:"], None),
+        (&["MCmcsa:"], None),
+        (&["MCA:"], None),
+        (&["MCM:"], None),
+    ] {
+        assert_eq!(with(CHANGES, letters), wanted, "{letters:?}");
+        assert_eq!(with(BASE, letters), None, "{letters:?}");
+    }
 }
 
 #[test]

@@ -4,10 +4,12 @@
 //! descriptors and inode tables in the buffers of that very device, and changes them there as soon
 //! as an inode changes; only with `lazytime` later, unless the file system is synchronized before.
 //! So what is read is what a lookup would find. Two things may be read half-changed: an inode and a
-//! descriptor that are just being changed. Of the inode, each time is old or new; the descriptor's
-//! checksum is wrong, and its group is left out.
+//! descriptor that are just being changed. Of the inode, each attribute is old or new; the
+//! descriptor's checksum is wrong, and its group is left out.
 //!
 //! What is left out is looked up by the walk as ever. What isn't known here is refused.
+
+use fd_records::Stat;
 
 use super::checksum::{crc16, crc32c};
 use super::table::{Inode, Refusal};
@@ -104,6 +106,7 @@ impl Layout {
         const MAGIC: u16 = 0xef53;
         const HAS_ERRORS: u16 = 2;
         const CRC32C: u8 = 1;
+        const SHORT_OWNERS: u32 = 0x20;
         let (u16, u32) = (|at| u16_at(block, at), |at| u32_at(block, at));
         if u16(0x38) != MAGIC {
             return Err(Refusal::Structure("magic number"));
@@ -121,6 +124,10 @@ impl Layout {
             || read_only & !feature::READ_ONLY != 0
         {
             return Err(Refusal::Unknown("feature"));
+        }
+        // The kernel takes half of each owner then, without a word in its table of mounts.
+        if u32(0x100) & SHORT_OWNERS != 0 {
+            return Err(Refusal::Unknown("mount option"));
         }
         let uuid = block.get(0x68..).and_then(|rest| rest.first_chunk()).copied().unwrap_or_default();
         let checksums = if read_only & feature::METADATA_CSUM != 0 {
@@ -243,8 +250,9 @@ impl Layout {
         (is_right && is_inside).then(|| (begin * self.block_len, used))
     }
 
-    /// An inode of a table; `None` if it is free, or its times can't be trusted.
+    /// An inode of a table; `None` if it is free, or its attributes can't be trusted.
     fn inode(&self, ino: u32, bytes: &[u8]) -> Option<Inode> {
+        const ENCRYPTED: u32 = 0x800;
         let (mode, links) = (u16_at(bytes, 0), u16_at(bytes, 0x1a));
         if mode == 0 || links == 0 {
             return None;
@@ -266,7 +274,24 @@ impl Layout {
             let seconds = u32_at(bytes, at);
             (seconds <= i32::MAX.cast_unsigned()).then_some(i64::from(seconds) | i64::from(epoch) << 32)
         };
-        Some(Inode { ino: ino.into(), ctime: time(0xc, 0x84)?, mtime: time(0x10, 0x88)? })
+        let wide = |low: usize, high: usize| u32::from(u16_at(bytes, low)) | u32::from(u16_at(bytes, high)) << 16;
+        let is = |file_type: u32| u32::from(mode) & Stat::MODE_TYPE == file_type;
+        // Of such a link, a lookup tells the size of its target in plain text. Of what is no file,
+        // only some file systems have the second part of the size.
+        let (high, is_encrypted) = (i64::from(u32_at(bytes, 0x6c)), u32_at(bytes, 0x20) & ENCRYPTED != 0);
+        if is(Stat::MODE_SYMLINK) && is_encrypted || !is(Stat::MODE_REGULAR) && high != 0 {
+            return None;
+        }
+        Some(Inode {
+            ino: ino.into(),
+            ctime: time(0xc, 0x84)?,
+            mtime: time(0x10, 0x88)?,
+            mode: mode.into(),
+            nlink: links.into(),
+            uid: wide(0x2, 0x78),
+            gid: wide(0x18, 0x7a),
+            size: i64::from(u32_at(bytes, 0x4)) | high << 32,
+        })
     }
 }
 

@@ -49,6 +49,16 @@ impl Inodes {
         Some((place, bit))
     }
 
+    /// How many numbers each piece has.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = u32> {
+        self.0.iter().map(|(_, bits)| bits.count_ones())
+    }
+
+    /// How many numbers of its piece are less than one that [`Self::find`] has found.
+    pub(super) fn before(&self, (place, bit): (usize, u64)) -> u32 {
+        self.0.get(place).map_or(0, |(_, bits)| (bits & (bit - 1)).count_ones())
+    }
+
     /// Whether it is in the set.
     pub(crate) fn has(&self, ino: u64) -> bool {
         self.find(ino).is_some()

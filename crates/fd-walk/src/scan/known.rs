@@ -4,10 +4,12 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::inodes::Inodes;
 use super::mounts::MountNames;
+use super::prints::Prints;
 use crate::attributes::Found;
 use crate::settings::times_are_old;
 
@@ -61,6 +63,8 @@ impl Moment {
 pub(crate) struct Known {
     pub(super) dev: u64,
     pub(super) old: Inodes,
+    /// Of these, in a job with an accurate list.
+    pub(super) prints: Option<Prints>,
     pub(super) mounts: MountNames,
     pub(super) begun: Moment,
     pub(super) inodes: u64,
@@ -84,6 +88,12 @@ impl Known {
         ino != 0 && self.old.has(ino)
     }
 
+    /// Whether an old inode is as an accurate list has it: `listed`, if there is one.
+    pub(super) fn is_listed(&self, ino: u64, listed: Option<&Stat>) -> bool {
+        let is_so = |prints: &Prints| listed.is_some_and(|stat| prints.has(&self.old, ino, stat));
+        self.prints.as_ref().is_none_or(is_so)
+    }
+
     /// Whether a lookup shows that the scan was wrong. `spared`: the inode that it was made for, of
     /// an entry that could have been left out.
     pub(super) fn is_wrong(&self, spared: Option<u64>, since: i64, found: &Result<Found, Errno>) -> bool {
@@ -93,7 +103,8 @@ impl Known {
                 let is_here = stat.dev == self.dev;
                 let is_other = spared.is_some_and(|ino| !is_here || stat.ino != ino);
                 let is_called_old = is_here && self.has(stat.ino);
-                (is_other || is_called_old && !is_old(stat.mtime, stat.ctime, since)) && !has_changed()
+                let is_so = || is_old(stat.mtime, stat.ctime, since) && self.is_listed(stat.ino, Some(stat));
+                (is_other || is_called_old && !is_so()) && !has_changed()
             }
             // It has gone.
             Err(Errno::NOENT) => false,
@@ -111,14 +122,12 @@ impl Known {
         old.finish();
         let held = Arc::new(std::fs::File::open("/").unwrap().into());
         let inodes = inodes.len() as u64;
-        Self { dev, old, mounts: MountNames::default(), begun, inodes, took: Duration::ZERO, _held: held }
+        Self { dev, old, prints: None, mounts: MountNames::default(), begun, inodes, took: Duration::ZERO, _held: held }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use fd_records::Stat;
-
     use super::*;
     use crate::attributes::Nanoseconds;
 

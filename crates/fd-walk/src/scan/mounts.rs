@@ -19,10 +19,15 @@ fn table() -> std::io::Result<Vec<u8>> {
     std::fs::read("/proc/thread-self/mountinfo")
 }
 
-/// Whether the file system of this device writes times late (`lazytime`).
+/// Whether the file system of this device writes times late (`lazytime`), or knows half of each
+/// owner (`nouid32`).
 pub(super) fn is_lazy(dev: u64) -> std::io::Result<bool> {
     let device = format!("{}:{}", major(dev), minor(dev));
-    Ok(table()?.split(|byte| *byte == b'\n').any(|line| has_option(line, device.as_bytes(), b"lazytime")))
+    let has = |line: &[u8]| {
+        let options: [&[u8]; 2] = [b"lazytime", b"nouid32"];
+        options.into_iter().any(|option| has_option(line, device.as_bytes(), option))
+    };
+    Ok(table()?.split(|byte| *byte == b'\n').any(has))
 }
 
 fn has_option(line: &[u8], device: &[u8], option: &[u8]) -> bool {

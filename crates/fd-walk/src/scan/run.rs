@@ -13,7 +13,9 @@ use super::inodes::Inodes;
 use super::known::{Known, Moment, is_old};
 use super::mounts::MountNames;
 use super::open;
+use super::prints::Prints;
 use super::table::Refusal;
+use crate::settings::Compared;
 
 /// Bytes of a thread's stack.
 const STACK: usize = 256 * 1024;
@@ -21,6 +23,15 @@ const STACK: usize = 256 * 1024;
 /// So long it is waited for when it is not wanted any more: it has the file system and its disk
 /// open.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// What a walk wants to be found.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    /// Inodes that have not changed since.
+    pub(super) since: i64,
+    /// What else an accurate list compares.
+    pub(super) compared: Option<Compared>,
+}
 
 /// A scan that was begun.
 pub(super) struct Run {
@@ -46,9 +57,9 @@ impl Stop {
 impl Run {
     /// Begins with the file system of this directory, if it has no more inodes to be read than
     /// these.
-    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, since: i64, most: u64) -> Result<Self, Refusal> {
+    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, wanted: Wanted, most: u64) -> Result<Self, Refusal> {
         let directory = Arc::new(directory.try_clone_to_owned()?);
-        Self::start(move |stop| scan(directory, dev, since, most, stop))
+        Self::start(move |stop| scan(directory, dev, wanted, most, stop))
     }
 
     fn start(scan: impl FnOnce(&AtomicBool) -> Result<Known, Refusal> + Send + 'static) -> Result<Self, Refusal> {
@@ -76,18 +87,19 @@ impl Run {
     }
 }
 
-fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, most: u64, stop: &AtomicBool) -> Result<Known, Refusal> {
+fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, most: u64, stop: &AtomicBool) -> Result<Known, Refusal> {
     let begun = Moment::now();
     let table = open::open(&directory, dev, most)?;
     let (mut old, mut has_room, mut inodes) = (Inodes::default(), true, 0);
+    let mut prints = wanted.compared.map(Prints::new);
     for group in 0.. {
         if stop.load(Ordering::Relaxed) {
             return Err(Refusal::Stopped);
         }
         let is_there = table.group(group, &mut |inode| {
             inodes += 1;
-            if is_old(inode.mtime, inode.ctime, since) {
-                has_room = old.add(inode.ino);
+            if is_old(inode.mtime, inode.ctime, wanted.since) {
+                has_room = old.add(inode.ino) && prints.as_mut().is_none_or(|prints| prints.add(&inode));
             }
             has_room && !stop.load(Ordering::Relaxed)
         })?;
@@ -100,9 +112,12 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, since: i64, most: u64, stop: &AtomicB
     }
     table.finish()?;
     old.finish();
+    if let Some(prints) = &mut prints {
+        prints.finish(&old);
+    }
     let mounts = MountNames::read()?;
     let took = begun.instant.elapsed();
-    Ok(Known { dev, old, mounts, begun, took, inodes, _held: directory })
+    Ok(Known { dev, old, prints, mounts, begun, took, inodes, _held: directory })
 }
 
 #[cfg(test)]

@@ -4,14 +4,15 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use fd_os::lock::Mutex;
+use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::known::{Known, Moment};
 use super::open;
-use super::run::Run;
+use super::run::{Run, Wanted};
 use super::table::Refusal;
 use crate::attributes::Found;
-use crate::settings::{InodeScan, WalkEnd};
+use crate::settings::{Compared, InodeScan, WalkEnd};
 
 /// One of so many entries is looked up all the same.
 const DOUBT: u64 = 256;
@@ -83,17 +84,18 @@ enum State {
 /// The scans of one walk.
 pub(crate) struct Scans {
     setting: InodeScan,
-    since: i64,
+    wanted: Wanted,
     at: Vec<(u64, State)>,
     steps: u64,
     left_out: u64,
 }
 
 impl Scans {
-    pub(crate) fn new(setting: InodeScan, since: i64) -> Self {
+    /// `compared`: by an accurate list, beside the times.
+    pub(crate) fn new(setting: InodeScan, since: i64, compared: Option<Compared>) -> Self {
         // What is to come must count as changed.
         let setting = if since > Moment::now().seconds() { InodeScan::Off } else { setting };
-        Self { setting, since, at: Vec::new(), steps: 0, left_out: 0 }
+        Self { setting, wanted: Wanted { since, compared }, at: Vec::new(), steps: 0, left_out: 0 }
     }
 
     /// Whether there may be scans.
@@ -134,7 +136,7 @@ impl Scans {
             let pays = || open::inodes(directory).and_then(|in_use| watched.most(in_use));
             let most = if is_always { Some(u64::MAX) } else { are_dear.then(pays).flatten() };
             let Some(most) = most else { return Ok(None) };
-            match Run::begin(directory, dev, self.since, most) {
+            match Run::begin(directory, dev, self.wanted, most) {
                 Ok(run) => *state = State::Begun(run, *watched),
                 Err(refusal) => {
                     *state = State::None;
@@ -165,7 +167,13 @@ impl Scans {
         })
     }
 
-    /// Whether an entry of this name with this inode can be left out.
+    /// Whether an entry with this inode, which can be left out by its times, can be so by the
+    /// accurate list, if there is one. `listed`: what that has about it.
+    pub(crate) fn is_listed(&self, dev: u64, ino: u64, listed: Option<&Stat>) -> bool {
+        self.known(dev).is_some_and(|known| known.is_listed(ino, listed))
+    }
+
+    /// Whether an entry of this name with this inode can be left out by its times.
     pub(crate) fn spares(&self, dev: u64, ino: u64, name: &[u8]) -> bool {
         self.known(dev).is_some_and(|known| known.has(ino) && !known.mounts.has(name))
     }
@@ -198,7 +206,7 @@ impl Scans {
         for (dev, state) in &mut self.at {
             let ino = spared.filter(|(of, _)| of == dev).map(|(_, ino)| ino);
             let State::Used(used) = state else { continue };
-            if used.known.is_wrong(ino, self.since, found) {
+            if used.known.is_wrong(ino, self.wanted.since, found) {
                 DISTRUSTED.lock().push(*dev);
                 let left_out = std::mem::take(&mut used.left_out);
                 *state = State::Wrong(Used { known: Arc::clone(&used.known), left_out });
@@ -257,15 +265,13 @@ impl Scans {
     pub(crate) fn of_test(since: i64, found: Vec<Known>) -> Self {
         let used = |known: Known| Used { left_out: vec![0; known.old.pieces()], known: known.into() };
         let at = found.into_iter().map(|known| (known.dev, State::Used(used(known)))).collect();
-        Self { setting: InodeScan::Auto, since, at, steps: 0, left_out: 0 }
+        Self { setting: InodeScan::Auto, wanted: Wanted { since, compared: None }, at, steps: 0, left_out: 0 }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
-
-    use fd_records::Stat;
 
     use super::*;
     use crate::attributes::Nanoseconds;

@@ -1,11 +1,26 @@
 //! What one kind of file system tells of its inodes.
 
-/// An inode that is in use.
+use fd_records::Stat;
+
+/// An inode that is in use. Each attribute is what a lookup finds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Inode {
     pub(crate) ino: u64,
     pub(crate) mtime: i64,
     pub(crate) ctime: i64,
+    pub(crate) mode: u32,
+    pub(crate) nlink: u64,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) size: i64,
+}
+
+impl Inode {
+    /// Those attributes that are known.
+    pub(super) fn stat(&self) -> Stat {
+        let Self { ino, mtime, ctime, mode, nlink, uid, gid, size } = *self;
+        Stat { ino, mtime, ctime, mode, nlink, uid, gid, size, ..Stat::default() }
+    }
 }
 
 /// Why there is no scan.

@@ -91,6 +91,12 @@ impl<'w> Judge<'w> {
         Lookout { judge: self, include: place.include, read_at: place.read_at }
     }
 
+    /// What the accurate list has about an entry that was not looked up, and is no directory.
+    pub(super) fn listed(&self, place: &Place<'w, '_>, judgement: &Judgement<'_>) -> Option<Stat> {
+        let (stat, options) = (&Stat { ino: place.leaf, ..Stat::default() }, judgement.options);
+        self.host.listed(&Candidate { path: place.path, stat, options, accepted: judgement.accepted })
+    }
+
     pub(super) fn compare(&self, place: &Place<'w, '_>, stat: &Stat, judgement: &Judgement<'_>) -> Changed {
         let candidate = Candidate { path: place.path, stat, options: judgement.options, accepted: judgement.accepted };
         match self.host.compare(&candidate) {

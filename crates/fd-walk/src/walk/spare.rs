@@ -4,7 +4,7 @@ use fd_messages::MessageType;
 use fd_records::Stat;
 use rustix::io::Errno;
 
-use super::judge::Judge;
+use super::judge::{Changed, Judge};
 use super::place::Place;
 use super::report::Report;
 use crate::ahead::Ahead;
@@ -63,12 +63,22 @@ impl Sparing {
             ahead.remove_scan(dev);
             return Ok(Spare::No);
         }
+        let judgement = judge.judge(place, false);
+        let listed = judge.listed(place, &judgement);
+        if !self.scans.is_listed(dev, place.leaf, listed.as_ref()) {
+            return Ok(Spare::No);
+        }
         if self.scans.doubts() {
             return Ok(Spare::Found(ahead.directly(|calls| place.lstat(calls))));
         }
+        // It counts as seen, accepted or not, as if these attributes had been looked up.
+        let stat = listed.map(|listed| Stat { ino: place.leaf, ..listed });
+        if stat.is_some_and(|stat| !matches!(judge.compare(place, &stat, &judgement), Changed::No)) {
+            return Ok(Spare::No);
+        }
         self.scans.leave_out(dev, place.leaf);
         report.summary.not_looked_up += 1;
-        if judge.judge(place, false).accepted {
+        if judgement.accepted {
             report.unchanged(place.path)?;
         }
         Ok(Spare::Done)

@@ -47,7 +47,7 @@ pub(crate) fn fileset(lines: &[&str], tops: &[&Path]) -> FileSet {
 }
 
 /// All that a walk says, but the time of the last access.
-pub(crate) fn events(fileset: &FileSet, settings: &WalkSettings, host: &Host) -> (Vec<String>, WalkSummary) {
+pub(crate) fn events(fileset: &FileSet, settings: &WalkSettings, host: &dyn WalkHost) -> (Vec<String>, WalkSummary) {
     let mut events = Vec::new();
     let summary = walk(fileset, settings, host, &mut |event| {
         events.push(match event {

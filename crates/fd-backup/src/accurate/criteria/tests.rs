@@ -66,3 +66,13 @@ fn compared_attributes_are_kept_in_the_list() {
     assert!(wants_checksum(b"Cmcs5") && !wants_checksum(b"Cmcs"));
     assert!(wants_confirmation(b"Cmcso5") && !wants_confirmation(b"Cmcs5"));
 }
+
+#[test]
+fn a_scan_is_asked_only_for_attributes_that_it_finds() {
+    for letters in [&b"Cmcs"[..], b"", b"Cipnugsmcd", b"ms", b"Co", b"CJ:"] {
+        assert!(asks_attributes_only(letters), "{}", letters.escape_ascii());
+    }
+    for letter in *b"aMA1235678" {
+        assert!(!asks_attributes_only(&[b'C', b'm', letter]), "{}", char::from(letter));
+    }
+}

@@ -30,6 +30,11 @@ fn time(ino: u32) -> u32 {
     1_700_000_000 + ino
 }
 
+/// A directory, a link, or a file.
+fn mode(ino: u32) -> u32 {
+    [Stat::MODE_DIRECTORY, Stat::MODE_SYMLINK, Stat::MODE_REGULAR, Stat::MODE_REGULAR][ino as usize % 4] | 0o644
+}
+
 /// A file system of three groups. In each, the first ten inodes are in use, and the third of them
 /// has no name.
 fn image(inode_len: usize, has_checksums: bool) -> Image {
@@ -46,7 +51,12 @@ fn image(inode_len: usize, has_checksums: bool) -> Image {
         for place in 0..10 {
             let ino = group * INODES + place + 1;
             let inode = &mut image[table as usize * BLOCK + place as usize * inode_len..][..inode_len];
-            set16(inode, 0, 0o10_0644);
+            set16(inode, 0, mode(ino));
+            set(inode, 0x4, 0x8000_0000 + ino);
+            set(inode, 0x6c, if mode(ino) & Stat::MODE_TYPE == Stat::MODE_REGULAR { 3 } else { 0 });
+            for (at, half) in [(0x2, ino), (0x78, 1), (0x18, ino + 1), (0x7a, 2)] {
+                set16(inode, at, half);
+            }
             set(inode, 0xc, time(ino));
             set(inode, 0x10, time(ino) - 1);
             set16(inode, 0x1a, u32::from(place != 2));
@@ -102,17 +112,49 @@ fn found(image: Image) -> Vec<Inode> {
 }
 
 #[test]
-fn all_inodes_with_a_name_are_found_with_their_times() {
+fn all_inodes_with_a_name_are_found_with_their_attributes() {
     for (inode_len, has_checksums) in [(128, false), (256, false), (128, true), (256, true)] {
         let found = found(image(inode_len, has_checksums));
         let inodes = (0..GROUPS * INODES).filter(|number| number % INODES < 10 && number % INODES != 2);
         let later = if inode_len > INODE_LEN { 1_i64 << 32 } else { 0 };
         let wanted = inodes.map(|number| {
-            let time = i64::from(time(number + 1));
-            Inode { ino: u64::from(number) + 1, ctime: time, mtime: time - 1 + later }
+            let (ino, time) = (number + 1, i64::from(time(number + 1)));
+            let is_file = mode(ino) & Stat::MODE_TYPE == Stat::MODE_REGULAR;
+            Inode {
+                ino: ino.into(),
+                ctime: time,
+                mtime: time - 1 + later,
+                mode: mode(ino),
+                nlink: 1,
+                uid: 1 << 16 | ino,
+                gid: 2 << 16 | (ino + 1),
+                size: 0x8000_0000 + i64::from(ino) + if is_file { 3 << 32 } else { 0 },
+            }
         });
         assert_eq!(found, wanted.collect::<Vec<_>>(), "{inode_len} {has_checksums}");
     }
+}
+
+#[test]
+fn what_is_no_file_and_has_a_size_in_two_parts_is_left_out() {
+    let mut image = image(256, false);
+    for place in 0..10 {
+        set(&mut image.0[5 * BLOCK + place * 256..], 0x6c, 3);
+    }
+    let found = found(image);
+    assert!(found.iter().all(|inode| inode.ino > 16 || inode.size >> 32 == 3), "{found:?}");
+    assert_eq!(found.iter().filter(|inode| inode.ino <= 16).count(), 4, "{found:?}");
+}
+
+#[test]
+fn an_encrypted_link_whose_size_a_lookup_tells_in_plain_text_is_left_out() {
+    let mut image = image(256, false);
+    for place in 0..10 {
+        set(&mut image.0[5 * BLOCK + place * 256..], 0x20, 0x800);
+    }
+    let found = found(image);
+    assert!(found.iter().all(|inode| inode.ino > 16 || inode.mode & Stat::MODE_TYPE != Stat::MODE_SYMLINK));
+    assert_eq!(found.iter().filter(|inode| inode.ino <= 16).count(), 6, "{found:?}");
 }
 
 #[test]
@@ -176,6 +218,9 @@ fn a_device_that_ends_early_gives_nothing() {
 
 #[test]
 fn what_is_not_known_is_refused() {
+    let mut short_owners = image(256, false);
+    set(&mut short_owners.0[BLOCK..], 0x100, 0x20);
+    assert!(matches!(Ext4::new(short_owners), Err(Refusal::Unknown("mount option"))));
     for (at, bit) in
         [(0x5c, 13), (0x60, 0), (0x60, 3), (0x60, 12), (0x60, 17), (0x60, 18), (0x64, 7), (0x64, 11), (0x64, 17)]
     {
