@@ -31,8 +31,18 @@
 //! All that gives a name another inode of ext4 sets that inode's change time: renames, exchanges
 //! and links. A mount does not; one that is made after the scan counts as made behind the walk.
 //!
-//! XFS has no scan, though it has a call for one: an exchange of two files (`RENAME_EXCHANGE`)
-//! changes no time of theirs there. One that has changed could get a name that was left out.
+//! **Exchanges in XFS** (`RENAME_EXCHANGE`) change no time of two files that are no directories,
+//! only those of the directories that hold them. A file that has changed could get a name that was
+//! left out, and give its own to an old one. So what was left out in a directory is settled there
+//! when its names are at an end, when they are many, and before it is put aside. Has it not changed
+//! since it was opened, before any name of it was read, and since the scan began, which may be
+//! later, then each name has had one inode all the while, and it is as if it were looked up now.
+//! Else it is looked up now, whatever it has become, and nothing more is left out in this
+//! directory; it is not told again that it is unchanged. So each name is decided about as by a
+//! lookup between the opening of its directory and its end. A walk without a scan does no more:
+//! what an exchange hides from this one, it could have hidden from that one. It counts until the
+//! walk ends, also if the scan is thrown away; and in the walk that follows then, no name is passed
+//! over for the number that its directory has.
 //!
 //! **It is doubted.** What is looked up, above all every directory, is compared with the scan, and
 //! one of 256 entries that would be left out is looked up for that. If one differs, and not because
@@ -44,7 +54,7 @@
 //!
 //! - `scans`: when a walk has one, and what it leaves out by it;
 //! - `run`: the thread that reads; `open`: what it reads from;
-//! - `table`: what a kind of file system tells; `ext4`, `checksum`: the one that is known;
+//! - `table`: what a kind of file system tells; `ext4`, `checksum`, `xfs`: those that are known;
 //! - `known`, `inodes`, `prints`, `mounts`: what is known then.
 
 mod checksum;
@@ -57,6 +67,7 @@ mod prints;
 mod run;
 mod scans;
 mod table;
+mod xfs;
 
-pub(crate) use known::Known;
+pub(crate) use known::{Known, Moment};
 pub(crate) use scans::Scans;

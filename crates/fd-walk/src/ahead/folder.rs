@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::calls::Name;
 use crate::attributes::Found;
 use crate::directory::{Leaf, Rest, push_name};
+use crate::scan::Moment;
 use fd_os::sync::Instant;
 
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
@@ -116,10 +117,18 @@ pub(crate) struct Folder {
     /// So many threads are at work in it.
     pub(crate) busy: usize,
     pub(crate) opened: Instant,
+    /// Before that, and before its first names were read.
+    pub(crate) opened_at: Moment,
 }
 
 impl Folder {
-    pub(crate) fn new(descriptor: Arc<OwnedFd>, path: Vec<u8>, identity: (u64, u64), order: Vec<u64>) -> Self {
+    pub(crate) fn new(
+        descriptor: Arc<OwnedFd>,
+        path: Vec<u8>,
+        identity: (u64, u64),
+        order: Vec<u64>,
+        opened_at: Moment,
+    ) -> Self {
         Self {
             descriptor,
             path,
@@ -132,6 +141,7 @@ impl Folder {
             queue: VecDeque::new(),
             busy: 0,
             opened: Instant::now(),
+            opened_at,
         }
     }
 

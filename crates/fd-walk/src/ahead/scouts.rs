@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::agenda::{Agenda, Opened, Opening, Outcome, Reply, Task, Work};
 use super::calls::{Buffer, Calls};
 use super::folder::{Answer, FolderId};
+use crate::scan::Moment;
 use crate::settings::WalkEnd;
 use fd_os::depth::Taken;
 use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
@@ -236,11 +237,11 @@ fn open(calls: &dyn Calls, at: BorrowedFd<'_>, opening: &Opening, buffer: &mut B
     if opening.unless.as_ref().is_some_and(|path| calls.exists(path)) {
         return Ok(Opened::Marked);
     }
-    let identity = opening.identity;
+    let (identity, opened_at) = (opening.identity, Moment::now());
     let descriptor = calls.open(at, &opening.name, identity)?;
     let mut names = Vec::new();
     let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
-    Ok(Opened::Open { descriptor, identity, names, rest })
+    Ok(Opened::Open { descriptor, identity, opened_at, names, rest })
 }
 
 fn look(calls: &dyn Calls, at: BorrowedFd<'_>, name: &[u8], reads_links: bool) -> Answer {

@@ -6,15 +6,51 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{FsWord, OFlags, fstat, fstatfs, major, minor, syncfs};
 
 use super::ext4::{Device, Ext4};
 use super::mounts;
-use super::table::Refusal;
+use super::table::{Inode, Refusal};
+use super::xfs::Xfs;
 
 /// The number of ext2, ext3 and ext4 in `statfs`.
 const EXT: FsWord = 0xef53;
+/// That of XFS.
+const XFS: FsWord = 0x5846_5342;
+
+/// What the inodes are read from.
+pub(super) enum Table {
+    Ext4(Ext4<Disk>),
+    Xfs(Xfs),
+}
+
+impl Table {
+    /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
+    pub(super) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal> {
+        match self {
+            Self::Ext4(ext4) => ext4.group(group, take),
+            // All are one.
+            Self::Xfs(xfs) if group == 0 => xfs.all(take).map(|()| true),
+            Self::Xfs(_) => Ok(false),
+        }
+    }
+
+    /// All groups were read: whether that was all.
+    pub(super) fn finish(&self) -> Result<(), Refusal> {
+        match self {
+            Self::Ext4(ext4) => ext4.finish(),
+            // What has come meanwhile is looked up.
+            Self::Xfs(_) => Ok(()),
+        }
+    }
+
+    /// Whether files that are no directories can be exchanged without a change of their times.
+    pub(super) const fn hides_exchanges(&self) -> bool {
+        matches!(self, Self::Xfs(_))
+    }
+}
 
 /// A disk that is mounted.
 pub(super) struct Disk(File);
@@ -27,12 +63,15 @@ impl Device for Disk {
 
 /// The inodes of the file system of this directory, which has this device, if there are no more to
 /// be read than these.
-pub(super) fn open(directory: &OwnedFd, dev: u64, most: u64) -> Result<Ext4<Disk>, Refusal> {
+pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64) -> Result<Table, Refusal> {
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
-    if fstatfs(directory).map_err(io::Error::from)?.f_type != EXT {
-        return Err(Refusal::Unknown("file system"));
+    match fstatfs(directory).map_err(io::Error::from)?.f_type {
+        EXT => {}
+        XFS if mounts::is_lazy(dev)? => return Err(Refusal::Unknown("mount option")),
+        XFS => return Ok(Table::Xfs(Xfs::new(Arc::clone(directory), most))),
+        _ => return Err(Refusal::Unknown("file system")),
     }
     let device = device(dev)?;
     if most < u64::MAX {
@@ -48,7 +87,7 @@ pub(super) fn open(directory: &OwnedFd, dev: u64, most: u64) -> Result<Ext4<Disk
     }
     // It may have been mounted with that before.
     syncfs(directory).map_err(io::Error::from)?;
-    Ext4::new(device)
+    Ext4::new(device).map(Table::Ext4)
 }
 
 /// Opens the block device with this number, which the ext4 driver has mounted. The driver ext2
@@ -100,10 +139,16 @@ fn is_confined(label: io::Result<String>) -> bool {
     !(label.is_empty() || is_free_by_selinux || is_free_by_apparmor)
 }
 
-/// How many inodes the file system of this directory has in use, if it can be scanned.
-pub(super) fn inodes(directory: BorrowedFd<'_>) -> Option<u64> {
-    let found = fstatfs(directory).ok().filter(|found| found.f_type == EXT)?;
-    Some(found.f_files.saturating_sub(found.f_ffree))
+/// How many inodes the file system of this directory has in use, if it can be scanned, and how many
+/// can be read in the time of one lookup.
+pub(super) fn inodes(directory: BorrowedFd<'_>) -> Option<(u64, u64)> {
+    let found = fstatfs(directory).ok()?;
+    let at_once = match found.f_type {
+        EXT => 12,
+        XFS => 2,
+        _ => return None,
+    };
+    Some((found.f_files.saturating_sub(found.f_ffree), at_once))
 }
 
 /// Whether the directory is the topmost of what is mounted there.

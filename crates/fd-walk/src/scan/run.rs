@@ -117,7 +117,8 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, most: u64, stop: &Ato
     }
     let mounts = MountNames::read()?;
     let took = begun.instant.elapsed();
-    Ok(Known { dev, old, prints, mounts, begun, took, inodes, _held: directory })
+    let hides_exchanges = table.hides_exchanges();
+    Ok(Known { dev, old, prints, mounts, begun, took, inodes, hides_exchanges, _held: directory })
 }
 
 #[cfg(test)]

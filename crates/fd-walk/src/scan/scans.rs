@@ -58,8 +58,8 @@ struct Watched {
 
 impl Watched {
     /// How many inodes may be read if a scan is begun now; `None` if it does not pay yet.
-    fn most(&self, in_use: u64) -> Option<u64> {
-        pays(in_use, self.met, self.is_whole).filter(|most| *most >= self.least)
+    fn most(&self, (in_use, at_once): (u64, u64)) -> Option<u64> {
+        pays(in_use, at_once, self.met, self.is_whole).filter(|most| *most >= self.least)
     }
 
     /// What becomes of it when a scan is refused: one that is too long now may pay later.
@@ -133,7 +133,7 @@ impl Scans {
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
         if let State::Watched(watched) = state {
             watched.met += STEP;
-            let pays = || open::inodes(directory).and_then(|in_use| watched.most(in_use));
+            let pays = || open::inodes(directory).and_then(|inodes| watched.most(inodes));
             let most = if is_always { Some(u64::MAX) } else { are_dear.then(pays).flatten() };
             let Some(most) = most else { return Ok(None) };
             match Run::begin(directory, dev, self.wanted, most) {
@@ -165,6 +165,16 @@ impl Scans {
             State::Used(used) if *of == dev => Some(&used.known),
             _ => None,
         })
+    }
+
+    /// The scan of this device on which files that are no directories can be exchanged without a
+    /// change of their times, even if it is not trusted any more.
+    pub(crate) fn hiding_exchanges(&self, dev: u64) -> Option<&Known> {
+        let known = self.at.iter().find_map(|(of, state)| match state {
+            State::Used(used) | State::Wrong(used) if *of == dev => Some(&*used.known),
+            _ => None,
+        });
+        known.filter(|known| known.hides_exchanges)
     }
 
     /// Whether an entry with this inode, which can be left out by its times, can be so by the
@@ -252,11 +262,11 @@ impl Drop for Scans {
 }
 
 /// How many inodes may be read if a scan is to cost less than the lookups that it spares; `None` if
-/// more are in use. Reading twelve costs as much as one lookup. A subtree is supposed to be as
+/// more are in use. Reading `at_once` costs as much as one lookup. A subtree is supposed to be as
 /// large as what was met of it; so a scan costs at most what was spent already.
-fn pays(inodes: u64, met: u64, is_whole: bool) -> Option<u64> {
+fn pays(inodes: u64, at_once: u64, met: u64, is_whole: bool) -> Option<u64> {
     let left = if is_whole { inodes.saturating_sub(met) } else { met };
-    Some(left.saturating_mul(12)).filter(|most| left >= FEW && *most > inodes)
+    Some(left.saturating_mul(at_once)).filter(|most| left >= FEW && *most > inodes)
 }
 
 #[cfg(test)]
@@ -307,7 +317,7 @@ mod tests {
             (300_000, 20_000, false, None),
             (300_000, 30_000, false, Some(360_000)),
         ] {
-            assert_eq!(pays(inodes, met, is_whole), wanted, "{inodes} {met} {is_whole}");
+            assert_eq!(pays(inodes, 12, met, is_whole), wanted, "{inodes} {met} {is_whole}");
         }
     }
 
@@ -317,7 +327,7 @@ mod tests {
         let (mut watched, mut begun) = (Watched { met: 0, is_whole: false, least: 0 }, Vec::new());
         while watched.met < 300_000 {
             watched.met += STEP;
-            let Some(most) = watched.most(500_000) else { continue };
+            let Some(most) = watched.most((500_000, 12)) else { continue };
             begun.push(watched.met);
             if EVER_USED <= most {
                 break;
@@ -329,6 +339,6 @@ mod tests {
         assert!(matches!(watched.after(&Refusal::Stopped), State::None));
         // The longer a walk of a whole file system takes, the less it pays.
         let whole = Watched { met: 32, is_whole: true, least: EVER_USED };
-        assert_eq!((whole.most(50_000), whole.most(50_032)), (None, Some(EVER_USED)));
+        assert_eq!((whole.most((50_000, 12)), whole.most((50_032, 12))), (None, Some(EVER_USED)));
     }
 }

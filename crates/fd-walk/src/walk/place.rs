@@ -9,6 +9,7 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::spare::Unsettled;
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory::{self, Leaf};
@@ -47,6 +48,8 @@ pub(super) struct Place<'w, 'p> {
     pub(super) lent: Option<FolderId>,
     /// What its directory says of it.
     pub(super) leaf: Leaf,
+    /// What was left out in that directory.
+    pub(super) unsettled: Option<&'p Unsettled>,
 }
 
 /// The path of a file of this name in a directory.

@@ -1,4 +1,8 @@
-//! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong.
+//! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong, or
+//! a directory has changed.
+
+use std::cell::{Cell, RefCell};
+use std::os::fd::BorrowedFd;
 
 use fd_messages::MessageType;
 use fd_records::Stat;
@@ -9,7 +13,8 @@ use super::place::Place;
 use super::report::Report;
 use crate::ahead::Ahead;
 use crate::attributes::Found;
-use crate::scan::Scans;
+use crate::directory::{AGAIN, push_name};
+use crate::scan::{Moment, Scans};
 use crate::settings::WalkEnd;
 use crate::texts;
 
@@ -21,6 +26,31 @@ pub(super) enum Spare {
     Found(Result<Found, Errno>),
     /// It has been dealt with.
     Done,
+}
+
+/// A directory settles what was left out in it after so many bytes of names.
+const MOST_UNSETTLED: usize = 16 * 1024;
+
+/// What was left out in a directory in which files can be exchanged without a change of their times
+/// (see `scan`), until it is known that it has not changed meanwhile.
+pub(super) struct Unsettled {
+    /// When it was opened, before its first names were read.
+    opened: Moment,
+    names: RefCell<Vec<u8>>,
+    count: Cell<u64>,
+    /// It has changed: nothing more is left out in it.
+    has_changed: Cell<bool>,
+}
+
+impl Unsettled {
+    pub(super) const fn new(opened: Moment) -> Self {
+        Self { opened, names: RefCell::new(Vec::new()), count: Cell::new(0), has_changed: Cell::new(false) }
+    }
+
+    /// Whether it is time to settle.
+    pub(super) fn is_full(&self) -> bool {
+        self.names.borrow().len() >= MOST_UNSETTLED
+    }
 }
 
 /// See the module.
@@ -42,7 +72,8 @@ impl Sparing {
     ) -> Result<Spare, WalkEnd> {
         let Some((directory, dev)) = place.parent else { return Ok(Spare::No) };
         if self.looks_again {
-            let is_done = place.leaf != 0 && !self.scans.was_left_out(dev, place.leaf);
+            let is_known = place.leaf != 0 && self.scans.hiding_exchanges(dev).is_none();
+            let is_done = is_known && !self.scans.was_left_out(dev, place.leaf);
             return Ok(if is_done { Spare::Done } else { Spare::No });
         }
         if !self.scans.are_on() || !place.read_at.is_the_name() {
@@ -56,7 +87,9 @@ impl Sparing {
             host.scanned(dev, ended.map(|known| known.size()).map_err(|refusal| refusal.to_string()));
         }
         let (_, name) = place.target();
-        if place.is_too_long() || !self.scans.spares(dev, place.leaf, &name) {
+        let unsettled = place.unsettled.filter(|_| self.scans.hiding_exchanges(dev).is_some());
+        let has_changed = unsettled.is_some_and(|unsettled| unsettled.has_changed.get());
+        if place.is_too_long() || has_changed || !self.scans.spares(dev, place.leaf, &name) {
             return Ok(Spare::No);
         }
         if self.scans.is_over(dev) {
@@ -78,6 +111,10 @@ impl Sparing {
         }
         self.scans.leave_out(dev, place.leaf);
         report.summary.not_looked_up += 1;
+        if let Some(unsettled) = unsettled {
+            push_name(&mut unsettled.names.borrow_mut(), AGAIN, &name);
+            unsettled.count.update(|count| count + 1);
+        }
         if judgement.accepted {
             report.unchanged(place.path)?;
         }
@@ -94,16 +131,48 @@ impl Sparing {
         ahead: &mut Ahead,
         report: &mut Report<'_>,
     ) -> Result<(), WalkEnd> {
-        let spared = place.parent.filter(|_| is_doubt).map(|(_, dev)| (dev, place.leaf));
+        let is_as_it_was = |directory, dev| {
+            let known = self.scans.hiding_exchanges(dev).zip(place.unsettled);
+            known.is_none_or(|(known, unsettled)| known.is_as_it_was(directory, unsettled.opened))
+        };
+        let spared = place.parent.filter(|(directory, dev)| is_doubt && is_as_it_was(*directory, *dev));
+        let spared = spared.map(|(_, dev)| (dev, place.leaf));
         let Some(dev) = self.scans.found(spared, found) else { return Ok(()) };
         ahead.remove_scan(dev);
         report.say(MessageType::Warning, |text| texts::wrong_scan(text, place.path, found.is_ok()))
+    }
+
+    /// Decides about what was left out in a directory so far. Returns the names that are to be
+    /// looked up after all, as it has changed.
+    pub(super) fn settle(
+        &self,
+        directory: Option<BorrowedFd<'_>>,
+        dev: u64,
+        unsettled: &Unsettled,
+        report: &mut Report<'_>,
+    ) -> Option<Vec<u8>> {
+        let (names, count) = (unsettled.names.take(), unsettled.count.take());
+        if names.is_empty() {
+            return None;
+        }
+        let known = self.scans.hiding_exchanges(dev).zip(directory);
+        if known.is_some_and(|(known, directory)| known.is_as_it_was(directory, unsettled.opened)) {
+            return None;
+        }
+        unsettled.has_changed.set(true);
+        report.summary.not_looked_up = report.summary.not_looked_up.saturating_sub(count);
+        Some(names)
     }
 
     /// Whether an entry that is no directory has its turn: all names of a file that a wrong scan
     /// has left out are looked at in the second walk, and nothing else.
     pub(super) fn has_its_turn(&self, stat: &Stat) -> bool {
         self.looks_again == self.scans.was_left_out(stat.dev, stat.ino)
+    }
+
+    /// Whether an entry was said to be unchanged, when it was left out.
+    pub(super) fn has_told(&self, place: &Place<'_, '_>) -> bool {
+        self.looks_again || place.leaf == AGAIN
     }
 
     /// The tree was walked. Whether it is to be walked again, as a scan was wrong.

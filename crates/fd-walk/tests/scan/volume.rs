@@ -15,6 +15,12 @@ pub(crate) struct Kind {
     pub(crate) mount: &'static str,
 }
 
+impl Kind {
+    pub(crate) fn is_xfs(self) -> bool {
+        self.name.starts_with("xfs")
+    }
+}
+
 const fn kind(name: &'static str, make: &'static [&'static str], mount: &'static str) -> Kind {
     Kind { name, make, mount }
 }
@@ -22,7 +28,7 @@ const fn kind(name: &'static str, make: &'static [&'static str], mount: &'static
 const EXT4: &[&str] = &["mkfs.ext4", "-q", "-F"];
 
 /// All that are tested.
-pub(crate) const KINDS: [Kind; 18] = [
+pub(crate) const KINDS: [Kind; 21] = [
     kind("ext4", EXT4, ""),
     kind("ext4, 128", &["mkfs.ext4", "-q", "-F", "-I", "128"], ""),
     kind("ext4, 512, 1k", &["mkfs.ext4", "-q", "-F", "-I", "512", "-b", "1024"], ""),
@@ -57,7 +63,13 @@ pub(crate) const KINDS: [Kind; 18] = [
     ),
     kind("ext3", &["mkfs.ext3", "-q", "-F"], ""),
     kind("ext2", &["mkfs.ext2", "-q", "-F"], ""),
+    kind("xfs, no reflink", &["mkfs.xfs", "-q", "-f", "-m", "reflink=0"], ""),
+    kind("xfs, bigtime=0", &["mkfs.xfs", "-q", "-f", "-m", "bigtime=0"], "inode32"),
+    XFS,
 ];
+
+/// XFS as it is made by default.
+pub(crate) const XFS: Kind = kind("xfs", &["mkfs.xfs", "-q", "-f"], "");
 
 /// See the module. It is unmounted when it is dropped.
 pub(crate) struct Volume {
@@ -102,7 +114,9 @@ impl Volume {
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory } else { folder.path() };
         let image = place.join(format!("{}.image", folder.path().file_name().expect("a name").to_string_lossy()));
-        File::create(&image).expect("an image").set_len(64 << 20).expect("its size");
+        // XFS is made no smaller.
+        let len = if kind.is_xfs() { 320 << 20 } else { 64 << 20 };
+        File::create(&image).expect("an image").set_len(len).expect("its size");
         let volume = Self { folder, image, kind };
         fs::create_dir(volume.top()).expect("a folder");
         let words: Vec<&OsStr> = kind.make.iter().map(OsStr::new).chain([volume.image.as_os_str()]).collect();
@@ -134,8 +148,11 @@ impl Volume {
 
     /// Whether there is a scan for it: ext2 and ext3 may have drivers of their own in the kernel.
     pub(crate) fn has_scan(&self) -> bool {
-        !self.kind.mount.contains("lazytime")
-            && Path::new("/sys/fs/ext4").join(self.device().file_name().expect("a name")).exists()
+        !self.kind.mount.contains("lazytime") && (self.kind.is_xfs() || self.is_of_ext4())
+    }
+
+    fn is_of_ext4(&self) -> bool {
+        Path::new("/sys/fs/ext4").join(self.device().file_name().expect("a name")).exists()
     }
 }
 

@@ -48,6 +48,16 @@ pub(crate) fn fileset(lines: &[&str], tops: &[&Path]) -> FileSet {
 
 /// All that a walk says, but the time of the last access.
 pub(crate) fn events(fileset: &FileSet, settings: &WalkSettings, host: &dyn WalkHost) -> (Vec<String>, WalkSummary) {
+    events_seen_by(fileset, settings, host, &mut |_| {})
+}
+
+/// As [`events`], with somebody who sees what was said so far each time.
+pub(crate) fn events_seen_by(
+    fileset: &FileSet,
+    settings: &WalkSettings,
+    host: &dyn WalkHost,
+    see: &mut dyn FnMut(&[String]),
+) -> (Vec<String>, WalkSummary) {
     let mut events = Vec::new();
     let summary = walk(fileset, settings, host, &mut |event| {
         events.push(match event {
@@ -59,6 +69,7 @@ pub(crate) fn events(fileset: &FileSet, settings: &WalkSettings, host: &dyn Walk
             WalkEvent::Message(message) => format!("{:?} {}", message.kind, String::from_utf8_lossy(message.text)),
             WalkEvent::Plugin(_) => "plugin".to_owned(),
         });
+        see(&events);
         Flow::Continue
     });
     (events, summary)

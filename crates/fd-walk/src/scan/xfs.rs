@@ -1,0 +1,93 @@
+//! The inodes of XFS, which the kernel tells of as of lookups (`XFS_IOC_BULKSTAT`): each is in
+//! memory then, or is read from the disk into it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use fd_os::xfs::{Inodes, RECORD};
+
+use super::table::{Inode, Refusal};
+
+/// See the module.
+pub(crate) struct Xfs {
+    directory: Arc<OwnedFd>,
+    most: u64,
+}
+
+impl Xfs {
+    /// The file system of this directory, of which no more inodes are read than these.
+    pub(super) const fn new(directory: Arc<OwnedFd>, most: u64) -> Self {
+        Self { directory, most }
+    }
+
+    /// Passes on all inodes until it is told to stop.
+    pub(super) fn all(&self, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
+        let (mut inodes, mut met) = (Inodes::new(Arc::clone(&self.directory))?, 0_u64);
+        loop {
+            let records = inodes.read()?;
+            if records.is_empty() {
+                return Ok(());
+            }
+            met += records.len() as u64;
+            if met > self.most {
+                // The quota of a project says less than there is. Not to begin soon again, this
+                // says more.
+                return Err(Refusal::Long(met.saturating_mul(2)));
+            }
+            for record in records {
+                if !take(inode(record)?) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+fn inode(record: &[u8; RECORD]) -> Result<Inode, Refusal> {
+    const VERSION: u16 = 5;
+    let i64_at = |at| i64::from_ne_bytes(field(record, at));
+    let u32_at = |at| u32::from_ne_bytes(field(record, at));
+    let u16_at = |at| u16::from_ne_bytes(field(record, at));
+    if u16_at(124) != VERSION {
+        return Err(Refusal::Unknown("version"));
+    }
+    Ok(Inode {
+        ino: u64::from_ne_bytes(field(record, 0)),
+        mtime: i64_at(40),
+        ctime: i64_at(48),
+        mode: u16_at(132).into(),
+        nlink: u32_at(112).into(),
+        uid: u32_at(68),
+        gid: u32_at(72),
+        size: i64_at(8),
+    })
+}
+
+fn field<const LEN: usize>(record: &[u8; RECORD], at: usize) -> [u8; LEN] {
+    record.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; LEN])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_has_its_fields_where_the_kernel_puts_them() {
+        let mut record = [0xee; RECORD];
+        let (times, wide) = ((-1_000_000_000_i64).cast_unsigned(), 4_000_000_000);
+        for (at, field) in [(0, 0x1_0000_0085_u64), (8, wide + 1), (40, times), (48, wide)] {
+            record[at..at + 8].copy_from_slice(&field.to_ne_bytes());
+        }
+        for (at, field) in [(68, 70_000_u32), (72, 80_000), (112, 90_000)] {
+            record[at..at + 4].copy_from_slice(&field.to_ne_bytes());
+        }
+        for (at, field) in [(124, 5_u16), (132, 0o100_644)] {
+            record[at..at + 2].copy_from_slice(&field.to_ne_bytes());
+        }
+        let (size, mtime, ctime) = (4_000_000_001, -1_000_000_000, 4_000_000_000);
+        let (mode, nlink, uid, gid) = (0o100_644, 90_000, 70_000, 80_000);
+        assert_eq!(inode(&record).unwrap(), Inode { ino: 0x1_0000_0085, mtime, ctime, mode, nlink, uid, gid, size });
+        record[124] = 1;
+        assert!(matches!(inode(&record), Err(Refusal::Unknown("version"))));
+    }
+}
