@@ -572,7 +572,7 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
     }
     let own = match cell.variant {
-        Variant::OnImage(Image::Ext4Scan) => Some("job.inode_scan = \"always\""),
+        Variant::OnImage(Image::Ext4Scan | Image::XfsScan) => Some("job.inode_scan = \"always\""),
         Variant::Without(mechanism) => mechanism.setting(),
         _ => None,
     };

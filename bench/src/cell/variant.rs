@@ -158,11 +158,13 @@ pub enum Image {
     Ext4Scan,
     /// XFS.
     Xfs,
+    /// The same with an inode scan.
+    XfsScan,
 }
 
 impl Image {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Ext4, Self::Ext4Scan, Self::Xfs];
+    pub const ALL: [Self; 4] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -170,6 +172,7 @@ impl Image {
             Self::Ext4 => "ext4",
             Self::Ext4Scan => "ext4-scan",
             Self::Xfs => "xfs",
+            Self::XfsScan => "xfs-scan",
         }
     }
 
@@ -177,7 +180,7 @@ impl Image {
     pub fn program(self) -> &'static [&'static str] {
         match self {
             Self::Ext4 | Self::Ext4Scan => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
-            Self::Xfs => &["mkfs.xfs", "-q", "-f"],
+            Self::Xfs | Self::XfsScan => &["mkfs.xfs", "-q", "-f"],
         }
     }
 }
