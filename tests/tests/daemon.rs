@@ -507,46 +507,114 @@ fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
 fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -> Result<()> {
     skip::when!(!geteuid().is_root(), "only root can put a program into the place of the packages' one");
     for place in ["/usr/sbin", "/usr/bin"] {
-        let session =
-            told_after_an_upgrade(place, "'session 127.0.0.1'", "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)")?;
+        let upgrade = Upgrade { place, ..Upgrade::default() };
+        let session = Upgrade { daemon: IN_A_JOB, ..upgrade }.told()?;
         assert!(session.contains("a job is running"), "{place}: {session}");
         assert!(session.contains("--unit=ferrofd-restart") && !session.contains("restart bacula-fd"), "{session}");
-        let idle = told_after_an_upgrade(place, "bacula-fd", "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)")?;
+        let idle = upgrade.told()?;
         assert_eq!(idle, "try-restart bacula-fd.service\n", "{place}");
-        let other = told_after_an_upgrade(place, "'session 127.0.0.1'", "/other.slice/bacula-fd.service")?;
+        let other = Upgrade { daemon: IN_A_JOB, group: "/other.slice/bacula-fd.service", ..upgrade }.told()?;
         assert!(other.contains("is not /usr/sbin/bacula-fd") && !other.contains("restart"), "{place}: {other}");
     }
     Ok(())
 }
 
-/// What `restart-when-idle` prints, and orders of systemd, where a program in `place` runs under a
-/// name, and systemd says of the active unit that its control group is `group`.
-fn told_after_an_upgrade(place: &str, name: &str, group: &str) -> Result<String> {
-    let folder = bed::Folder::new("upgrade")?;
-    let (there, played) = (folder.make("there")?, folder.make("played")?);
-    // What it says of `-t -c` and a file is whether that has good Perl, as an empty one has.
-    fs::copy("/usr/bin/perl", there.join("bacula-fd")).unwrap();
-    let systemctl = "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
-                     *) echo \"$@\" ;;\nesac";
-    for (program, text) in [("systemctl", systemctl), ("systemd-run", "echo \"$@\"")] {
-        scripts::write(&played.join(program), text).unwrap();
+/// While the new program looks at the configuration, the next job of the Director's queue begins.
+#[test]
+fn a_job_that_begins_while_an_upgrade_looks_at_the_configuration_is_waited_for() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
     }
-    let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
-    // The kernel names a thread after the link by which its program was started.
-    // The programs of the host stay where their scripts look for their interpreters.
-    let script = format!(
-        "mkdir '{top}/usr' && mount --rbind /usr '{top}/usr' || exit 9\n\
-         export PATH='{top}/played:{top}/usr/bin:{top}/usr/sbin' GROUP={group}\n\
-         for program in sh perl; do ln -s '{top}'/usr/bin/$program '{top}'/there/ || exit 9; done\n\
-         [ {name} = bacula-fd ] || ln -s bacula-fd '{top}'/there/{name} || exit 9\n\
-         mount --bind '{top}/there' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
-         mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
-         {place}/{name} -e 'sleep 1000' -- -c /dev/null & daemon=$!\n\
-         while ! readlink /proc/$daemon/exe | grep -qx {place}/bacula-fd; do kill -0 $daemon || exit 9; done\n\
-         sh '{restart}' 2>&1\n\
-         kill $daemon\n",
-        top = folder.path().display(),
-        restart = restart.display(),
-    );
-    Ok(run(&argv(["unshare", "--mount", "sh", "-c", &script]), b"")?.text())
+    let configuration = "BEGIN { kill USR1 => $ENV{DAEMON}; my $is = q(); \
+        until ($is =~ /^session/) { open(my $file, q(<), qq(/proc/$ENV{DAEMON}/comm)) or exit 1; $is = <$file> } }\n";
+    let told = Upgrade { configuration, ..Upgrade::default() }.told()?;
+    assert!(told.contains("a job is running") && told.contains("--unit=ferrofd-restart"), "{told}");
+    assert!(!told.contains("try-restart"), "{told}");
+    Ok(())
+}
+
+/// Between two jobs of the Director's queue nobody is connected for a moment.
+#[test]
+fn an_upgrade_waits_for_the_next_job_of_the_queue_too() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
+    }
+    // The first job ends in the first pause, the second one has the second pause.
+    let pause = "echo pause; echo >>$TOP/pauses\nturn() { kill -$1 $DAEMON; until grep -q \"$2\" /proc/$DAEMON/comm; do :; done; }\n\
+                 case $(wc -l <$TOP/pauses) in 1 | 3) turn USR2 idle ;; 2) turn USR1 session ;; esac";
+    let told = Upgrade { daemon: IN_A_JOB, pause, argument: "--wait", ..Upgrade::default() }.told()?;
+    assert_eq!(told, "pause\n".repeat(6) + "try-restart bacula-fd.service\n");
+    Ok(())
+}
+
+/// Perl of a daemon that serves a Director.
+const IN_A_JOB: &str = "name(q(session played));";
+
+/// `restart-when-idle` where what plays the daemon is Perl.
+#[derive(Debug, Clone, Copy)]
+struct Upgrade<'a> {
+    /// The folder of the program.
+    place: &'a str,
+    /// What the daemon does before it waits. `USR1` begins a session, and `USR2` ends it.
+    daemon: &'a str,
+    /// The configuration that it was started with: good if it is good Perl.
+    configuration: &'a str,
+    /// What systemd says of the active unit's control group.
+    group: &'a str,
+    /// What a pause of the script is, for `sh`: in `TOP` is a folder, in `DAEMON` a process.
+    pause: &'a str,
+    argument: &'a str,
+}
+
+impl Default for Upgrade<'_> {
+    fn default() -> Self {
+        let group = "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)";
+        Self { place: "/usr/sbin", daemon: "", configuration: "", group, pause: "exit 1", argument: "" }
+    }
+}
+
+impl Upgrade<'_> {
+    /// What the script prints, and orders of systemd.
+    fn told(&self) -> Result<String> {
+        let folder = bed::Folder::new("upgrade")?;
+        let (there, played) = (folder.make("there")?, folder.make("played")?);
+        fs::copy("/usr/bin/perl", there.join("bacula-fd")).unwrap();
+        fs::write(folder.path().join("configuration"), self.configuration).unwrap();
+        let daemon = format!(
+            "sub name {{ open(my $comm, q(>), q(/proc/self/comm)); print $comm @_ }}\n\
+             $SIG{{USR1}} = sub {{ name(q(session played)) }}; $SIG{{USR2}} = sub {{ name(q(idle)) }};\n\
+             {}\n\
+             open(my $file, q(>), qq($ENV{{TOP}}/plays)); sleep 1000 while 1",
+            self.daemon
+        );
+        fs::write(folder.path().join("daemon"), daemon).unwrap();
+        let systemctl = "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
+                         show*) ;;\n*) echo \"$@\" ;;\nesac";
+        for (program, text) in [("systemctl", systemctl), ("systemd-run", "echo \"$@\""), ("sleep", self.pause)] {
+            scripts::write(&played.join(program), text).unwrap();
+        }
+        let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
+        // The programs of the host stay where their scripts look for their interpreters.
+        let script = format!(
+            "mkdir '{top}/usr' && mount --rbind /usr '{top}/usr' || exit 9\n\
+             export TOP='{top}' PATH='{top}/played:{top}/usr/bin:{top}/usr/sbin' GROUP={group}\n\
+             for program in sh perl; do ln -s '{top}'/usr/bin/$program '{top}'/there/ || exit 9; done\n\
+             mount --bind '{top}/there' /usr/sbin && mount --bind '{top}/there' {place} || exit 9\n\
+             mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
+             mount -t tmpfs none /usr/libexec && mkdir /usr/libexec/ferrofd || exit 9\n\
+             ln -s '{restart}' /usr/libexec/ferrofd/ || exit 9\n\
+             {place}/bacula-fd '{top}/daemon' -c '{top}/configuration' & export DAEMON=$!\n\
+             until [ -e '{top}/plays' ]; do kill -0 $DAEMON || exit 9; done\n\
+             sh '{restart}' {argument} 2>&1\n\
+             kill $DAEMON\n",
+            top = folder.path().display(),
+            group = self.group,
+            place = self.place,
+            restart = restart.display(),
+            argument = self.argument,
+        );
+        // Among its own processes only: those of other tests are in the same control group.
+        let alone = ["unshare", "--mount-proc", "--pid", "--fork", "--kill-child", "sh", "-c", &script];
+        Ok(run(&argv(alone), b"")?.text())
+    }
 }

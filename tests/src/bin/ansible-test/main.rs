@@ -131,6 +131,8 @@ impl Road {
         let job = self.bed.queue(&format!("run job=backup-{CLIENT} yes"))?;
         wait_for("the job's script", PATIENCE, || Ok(if waiting.exists() { Ok(()) } else { Err(String::new()) }))?;
         self.play("site.yml", "", Outcome::Failed)?;
+        // What takes time comes before the last look, and not between that and the switch.
+        self.host.sh("ls /var/cache/apt/archives/ferrofd_*.deb")?;
         fs::remove_file(gate).map_err(|error| BedError::Usage(error.to_string()))?;
         self.bed.wait(job)?.must_be_good()?;
         self.expect("a job runs: refused, and the job ends well", false)
