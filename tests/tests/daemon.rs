@@ -547,6 +547,26 @@ fn an_upgrade_waits_for_the_next_job_of_the_queue_too() -> Result<()> {
     Ok(())
 }
 
+/// A unit of the administrator's goes before the package's: a restart alone would change nothing.
+#[test]
+fn an_upgrade_names_the_unit_that_runs_another_program() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
+    }
+    let says = "*ExecStart*) echo 'ExecStart={ path=/opt/sbin/bacula-fd ; argv[]=/opt/sbin/bacula-fd -f ; }' ;;\n\
+                *FragmentPath*) echo ExecStart=/opt/sbin/bacula-fd -f >$TOP/unit; echo FragmentPath=$TOP/unit ;;\n";
+    for argument in ["", "--started"] {
+        let upgrade = Upgrade { says, argument, ..Upgrade::default() };
+        let told = Upgrade { group: "/other.slice/bacula-fd.service", ..upgrade }.told()?;
+        assert!(told.contains("but /opt/sbin/bacula-fd, as /") && told.contains("/unit says"), "{told}");
+        assert!(told.contains("ferrofd is not in use"), "{told}");
+        // A wrapper that becomes the daemon.
+        let in_use = upgrade.told()?;
+        assert!(!in_use.contains("not in use"), "{in_use}");
+    }
+    Ok(())
+}
+
 /// Perl of a daemon that serves a Director.
 const IN_A_JOB: &str = "name(q(session played));";
 
@@ -561,6 +581,8 @@ struct Upgrade<'a> {
     configuration: &'a str,
     /// What systemd says of the active unit's control group.
     group: &'a str,
+    /// What else systemd says: cases of `sh`.
+    says: &'a str,
     /// What a pause of the script is, for `sh`: in `TOP` is a folder, in `DAEMON` a process.
     pause: &'a str,
     argument: &'a str,
@@ -569,7 +591,7 @@ struct Upgrade<'a> {
 impl Default for Upgrade<'_> {
     fn default() -> Self {
         let group = "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)";
-        Self { place: "/usr/sbin", daemon: "", configuration: "", group, pause: "exit 1", argument: "" }
+        Self { place: "/usr/sbin", daemon: "", configuration: "", group, says: "", pause: "exit 1", argument: "" }
     }
 }
 
@@ -588,9 +610,14 @@ impl Upgrade<'_> {
             self.daemon
         );
         fs::write(folder.path().join("daemon"), daemon).unwrap();
-        let systemctl = "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n*ControlGroup*) echo ControlGroup=$GROUP ;;\n\
-                         show*) ;;\n*) echo \"$@\" ;;\nesac";
-        for (program, text) in [("systemctl", systemctl), ("systemd-run", "echo \"$@\""), ("sleep", self.pause)] {
+        let systemctl = format!(
+            "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n\
+             *ControlGroup*) echo ControlGroup=$GROUP ;;\n{}show*) ;;\n*) echo \"$@\" ;;\nesac",
+            self.says
+        );
+        for (program, text) in
+            [("systemctl", systemctl.as_str()), ("systemd-run", "echo \"$@\""), ("sleep", self.pause)]
+        {
             scripts::write(&played.join(program), text).unwrap();
         }
         let restart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging/files/restart-when-idle");
