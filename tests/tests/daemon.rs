@@ -567,6 +567,21 @@ fn an_upgrade_names_the_unit_that_runs_another_program() -> Result<()> {
     Ok(())
 }
 
+/// A daemon that isn't root gets `NoNewPrivileges` from older systemd, whatever is configured.
+#[test]
+fn it_is_said_that_scripts_can_t_use_sudo_unless_that_is_wanted() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test("only root can put a program into the place of the packages' one");
+    }
+    let says = |wanted| format!("*MainPID*) echo MainPID=$DAEMON ;;\n*NoNewPriv*) echo NoNewPrivileges={wanted} ;;\n");
+    let started = Upgrade { argument: "--started", ..Upgrade::default() };
+    let told = |by, wanted| Upgrade { by, says: &says(wanted), ..started }.told();
+    assert!(told("setpriv --no-new-privs", "no")?.contains("sudo refuses to run"));
+    assert_eq!(told("setpriv --no-new-privs", "yes")?, "");
+    assert_eq!(told("", "no")?, "");
+    Ok(())
+}
+
 /// Perl of a daemon that serves a Director.
 const IN_A_JOB: &str = "name(q(session played));";
 
@@ -575,6 +590,8 @@ const IN_A_JOB: &str = "name(q(session played));";
 struct Upgrade<'a> {
     /// The folder of the program.
     place: &'a str,
+    /// What starts the daemon, if it isn't the shell.
+    by: &'a str,
     /// What the daemon does before it waits. `USR1` begins a session, and `USR2` ends it.
     daemon: &'a str,
     /// The configuration that it was started with: good if it is good Perl.
@@ -591,7 +608,16 @@ struct Upgrade<'a> {
 impl Default for Upgrade<'_> {
     fn default() -> Self {
         let group = "$(tail -n 1 /proc/self/cgroup | cut -d: -f3-)";
-        Self { place: "/usr/sbin", daemon: "", configuration: "", group, says: "", pause: "exit 1", argument: "" }
+        Self {
+            place: "/usr/sbin",
+            by: "",
+            daemon: "",
+            configuration: "",
+            group,
+            says: "",
+            pause: "exit 1",
+            argument: "",
+        }
     }
 }
 
@@ -630,13 +656,14 @@ impl Upgrade<'_> {
              mount -t tmpfs none /run && mkdir -p /run/systemd/system || exit 9\n\
              mount -t tmpfs none /usr/libexec && mkdir /usr/libexec/ferrofd || exit 9\n\
              ln -s '{restart}' /usr/libexec/ferrofd/ || exit 9\n\
-             {place}/bacula-fd '{top}/daemon' -c '{top}/configuration' & export DAEMON=$!\n\
+             {by} {place}/bacula-fd '{top}/daemon' -c '{top}/configuration' & export DAEMON=$!\n\
              until [ -e '{top}/plays' ]; do kill -0 $DAEMON || exit 9; done\n\
              sh '{restart}' {argument} 2>&1\n\
              kill $DAEMON\n",
             top = folder.path().display(),
             group = self.group,
             place = self.place,
+            by = self.by,
             restart = restart.display(),
             argument = self.argument,
         );
