@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 
 use fd_config::getopt;
 
-/// Where the configuration is.
-const DIRECTORY: &str = "/etc/bacula";
-const FILE: &str = "bsnapshot.conf";
+/// Where the configuration is; in the second place with packages of bacula.org.
+const FILES: [&str; 2] = ["/etc/bacula/bsnapshot.conf", "/opt/bacula/etc/bsnapshot.conf"];
 
 /// A command line that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +41,7 @@ impl Arguments {
             return Err(Vec::new());
         }
         let mut read = Self {
-            settings_file: Path::new(DIRECTORY).join(FILE),
+            settings_file: first_that_is_there(FILES.map(Path::new)).to_owned(),
             settings_given: false,
             debug: 0,
             log: None,
@@ -70,6 +69,11 @@ impl Arguments {
     }
 }
 
+/// The first of these places in which there is something, or else the first one.
+fn first_that_is_there([first, second]: [&Path; 2]) -> &Path {
+    if !first.exists() && second.exists() { second } else { first }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +90,18 @@ mod tests {
             (read.settings_file.as_path(), read.settings_given),
             (Path::new("/etc/bacula/bsnapshot.conf"), false)
         );
+    }
+
+    #[test]
+    fn the_configuration_is_found_where_packages_of_bacula_org_have_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = ["first.conf", "second.conf"].map(|name| folder.path().join(name));
+        let found = || first_that_is_there([&first, &second]).to_owned();
+        assert_eq!(found(), first);
+        std::fs::write(&second, "").unwrap();
+        assert_eq!(found(), second);
+        std::fs::write(&first, "").unwrap();
+        assert_eq!(found(), first);
     }
 
     #[test]

@@ -7,7 +7,8 @@ Usage: bsnapshot [-d LEVEL] [-o LOGFILE] [-c CONFFILE] [-V VOLUME] [-T TYPE] [-s
 Makes snapshots for bacula-fd, which says in environment variables what to do:
 SNAPSHOT_ACTION is subvolumes, support, create, mount, unmount, delete, list or query.
 
-  -c CONFFILE  configuration, instead of /etc/bacula/bsnapshot.conf
+  -c CONFFILE  configuration, instead of /etc/bacula/bsnapshot.conf or
+               /opt/bacula/etc/bsnapshot.conf
   -d LEVEL     write what is done into the log, above 0
   -o LOGFILE   the log
   -s           run the tools with sudo
