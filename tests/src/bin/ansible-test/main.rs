@@ -139,8 +139,11 @@ impl Road {
     }
 
     fn a_failed_test_brings_the_stock_daemon_back(&self) -> Result<()> {
-        let told = self.play("site.yml", "ferrofd_verify_job=no-such-job", Outcome::Failed)?.told;
+        let variables = "{\"ferrofd_verify_job\": \"no-such-job\", \"ferrofd_backup_only\": true}";
+        let told = self.play("site.yml", variables, Outcome::Failed)?.told;
         must(told.contains("The stock daemon is back."), || told.clone())?;
+        must(told.contains("Take the host's rights to write"), || told.clone())?;
+        self.host.sh("test ! -e /etc/systemd/system/bacula-fd.service.d/backup-only.conf")?;
         self.expect("the test backup fails: rolled back", false)
     }
 
