@@ -162,9 +162,11 @@ impl Road {
         let variable = "{\"ferrofd_settings\": \"job.workers = 2\\n\"}";
         self.play("site.yml", variable, Outcome::Changed)?;
         self.play("site.yml", variable, Outcome::Unchanged)?;
+        let wrong = self.play("site.yml", "{\"ferrofd_settings\": \"job.nonsense = 1\n\"}", Outcome::Failed)?;
+        must(wrong.told.contains("nonsense"), || wrong.told.clone())?;
         let made = self.host.sh("cat /etc/bacula/bacula-fd.toml && rm /etc/bacula/bacula-fd.toml")?;
         must(made == "job.workers = 2\n", || made)?;
-        self.expect("settings written once", true)
+        self.expect("settings written once, and those with an error not at all", true)
     }
 
     fn upgrade(&self) -> Result<()> {
