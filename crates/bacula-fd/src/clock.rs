@@ -60,3 +60,18 @@ fn day(at: &LocalTime) -> String {
     let month = MONTHS.get(usize::from(at.month).saturating_sub(1)).unwrap_or(&"Jan");
     format!("{:02}-{month}", at.day)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_month_in_a_date_is_english() {
+        // The middle of each month of 1970 is in that month in every time zone.
+        let months: Vec<_> = (0..12)
+            .map(|month| short_date(month * 2_628_000 + 1_314_000))
+            .map(|date| date.split(['-', ' ']).nth(1).map(ToOwned::to_owned).unwrap_or_default())
+            .collect();
+        assert_eq!(months.join(" "), "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec");
+    }
+}
