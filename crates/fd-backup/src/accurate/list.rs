@@ -43,9 +43,9 @@ pub(super) struct List {
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
-    /// By device and inode number of the records: the position in `inodes`. Empty when the list is
-    /// complete.
-    numbers: HashMap<(u64, u64), u32, RandomState>,
+    /// By device number, inode number and change time of the records: the position in `inodes`.
+    /// Empty when the list is complete.
+    numbers: HashMap<(u64, u64, i64), u32, RandomState>,
     inodes: Vec<Inode>,
 }
 
@@ -137,10 +137,11 @@ impl List {
     }
 
     /// Notes one of several names of an inode, and returns the inode's position in `inodes`. Two
-    /// file systems may have the same inode number.
+    /// file systems may have the same inode number, and in two jobs of the list the same device
+    /// number. The names of an inode that one job has saved have the same change time.
     fn note_name(&mut self, stat: &Stat, is_first: bool) -> u32 {
         let next = u32::try_from(self.inodes.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry((stat.dev, stat.ino)).or_insert(next);
+        let number = *self.numbers.entry((stat.dev, stat.ino, stat.ctime)).or_insert(next);
         if number == next {
             self.inodes.push(Inode { ino: stat.ino, first_names: 0, standing: 0 });
         }
