@@ -67,9 +67,11 @@ pub struct Since {
 }
 
 pub(super) fn level(frame: &[u8]) -> Option<(LevelFlags, Level)> {
-    // The marks are looked for in the whole frame, the name of the previous job included
-    // (reference 02 §4.2).
-    let flags = LevelFlags { accurate: contains(frame, b"accurate"), rerunning: contains(frame, b"rerunning") };
+    // The marks may be anywhere (reference 02 §4.2), but not in the name of the previous job.
+    let name = b" prev_job=";
+    let marks = frame.windows(name.len()).position(|window| window == name).and_then(|end| frame.get(..end));
+    let marks = marks.unwrap_or(frame);
+    let flags = LevelFlags { accurate: contains(marks, b"accurate"), rerunning: contains(marks, b"rerunning") };
     let word = level_word(frame);
     let level = if word.eq_ignore_ascii_case(b"base") {
         Level::Whole(BackupLevel::Base)

@@ -145,6 +145,20 @@ fn a_level_is_whole_or_awaits_its_time() {
     assert!(refused(b"level = since_utime 12\n").0.starts_with("job.c:2769 Bad level command: "));
 }
 
+/// The stock daemon looks for its marks in the name of the previous job, too.
+#[test]
+fn the_name_of_the_previous_job_marks_nothing() {
+    for (frame, accurate, rerunning) in [
+        ("since_utime 1 mtime_only=0 prev_job=accurate-rerunning.2026-11-21_02.19.56_04", false, false),
+        ("since_utime 1 mtime_only=0 prev_job=a prev_job=accurate", false, false),
+        ("full rerunning  mtime_only=0 ", false, true),
+        ("accurate_incremental rerunning  mtime_only=0 ", true, true),
+    ] {
+        let Ok(Command::Level(flags, _)) = parse(format!("level = {frame}\n").as_bytes()) else { panic!("{frame}") };
+        assert_eq!(flags, LevelFlags { accurate, rerunning }, "{frame}");
+    }
+}
+
 #[test]
 fn storage_has_an_address_and_perhaps_a_key() {
     let storage = |authorization: &[u8], port| {
