@@ -265,7 +265,7 @@ impl AccurateList {
             // resumed job has sent part of it itself.
             (true, true, true) if carries_data && !self.level.full && !self.level.rerun => OnEqualData::Update,
             (false, _, _) => {
-                self.note_unchanged(&mut state, id, candidate.stat);
+                self.leave_unchanged(&mut state, id, candidate);
                 return Comparison::Unchanged;
             }
             (true, _, _) => OnEqualData::Save,
@@ -297,6 +297,13 @@ impl AccurateList {
     /// To be called when a worker has found the data of a file unchanged.
     pub(crate) fn data_unchanged(&self, token: Token, stat: &Stat) {
         self.note_unchanged(&mut self.state.lock(), token.id, stat);
+    }
+
+    /// A restore would bring what the Options leave out of a Full on a base.
+    fn leave_unchanged(&self, state: &mut State, id: RecordId, candidate: &Candidate<'_>) {
+        if candidate.accepted || !self.level.full {
+            self.note_unchanged(state, id, candidate.stat);
+        }
     }
 
     fn note_unchanged(&self, state: &mut State, id: RecordId, stat: &Stat) {

@@ -1,10 +1,10 @@
-//! What an Incremental leaves out.
+//! What an Incremental, and a Full on a base, leave out.
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
 use std::fs;
 
-use bed::{Bed, BedOptions, Fd, FileSet, Result, job_resource};
+use bed::{Bed, BedOptions, Fd, FileSet, Restore, Result, job_resource};
 
 /// The Director names the job before in the command that has the level.
 #[test]
@@ -26,6 +26,47 @@ fn a_job_with_accurate_in_its_name_is_none() -> Result<()> {
         assert!(answer.contains(&format!("2000 OK estimate files={files} ")), "{client}: {answer}");
         let incremental = bed.run(&format!("run {job} level=Incremental yes"))?.must_be_good()?;
         assert_eq!(incremental.row.files, files, "{client}: {}", incremental.log);
+    }
+    Ok(())
+}
+
+/// The base job takes everything.
+#[test]
+fn a_full_on_a_base_restores_nothing_that_its_options_leave_out() -> Result<()> {
+    let mut options = BedOptions::side_by_side("less")?;
+    let source = options.source()?;
+    fs::create_dir(source.join("left")).unwrap();
+    for name in ["kept", "left.iso", "left/file"] {
+        fs::write(source.join(name), "data").unwrap();
+    }
+    let less = [
+        "Include {",
+        "Options {\nExclude = yes\nWildFile = \"*.iso\"\nWildDir = \"*/left\"\n}",
+        "Options {\nSignature = MD5\n}",
+        &format!("File = \"{}\"", source.display()),
+        "}",
+    ];
+    options.file_sets = vec![
+        FileSet::new("Source", &["Signature = MD5"], &[&source]),
+        FileSet { name: "Less".to_owned(), lines: less.map(str::to_owned).to_vec() },
+    ];
+    for client in ["reference", "test"] {
+        let (base, full) = (format!("base-{client}"), format!("on-base-{client}"));
+        let on_base = format!("Type = Backup\nLevel = Full\nAccurate = yes\nBase = {base}");
+        options.director_resources.push(job_resource(&base, client, "Source", "Type = Backup\nLevel = Base"));
+        options.director_resources.push(job_resource(&full, client, "Less", &on_base));
+    }
+    let mut bed = Bed::start(options)?;
+    for client in ["reference", "test"] {
+        let is_ours = bed.client(client)?.options.fd == Fd::Ours;
+        bed.run(&format!("run job=base-{client} yes"))?.must_be_good()?;
+        let full = bed.run(&format!("run job=on-base-{client} yes"))?.must_be_good()?;
+        let to = bed.folder().join(format!("restored-{client}"));
+        let restore = Restore { job: full.row.id, from: client, onto: client, to: &to, replace: "always" };
+        bed.restore(&restore)?.must_be_good()?;
+        let top = to.join(source.strip_prefix("/").unwrap());
+        let came = ["kept", "left.iso", "left"].map(|name| top.join(name).exists());
+        assert_eq!(came, [true, !is_ours, !is_ours], "{client}: {}", full.log);
     }
     Ok(())
 }

@@ -793,6 +793,36 @@ fn files_of_a_base_job_have_a_base_record() {
     assert_eq!(outcome.texts(MessageType::Info), ["Space saved with Base jobs: 0 MB\n"]);
 }
 
+/// A restore would bring what the job was told to leave out. In an Incremental it is not gone.
+#[test]
+fn what_the_options_leave_out_has_no_base_record() {
+    for (level, tail) in [(BASE, vec![("d/base", 24), ("d/out/", 24)]), (CHANGES, vec![("d/gone", 23)])] {
+        let mut accurate = Accurate::new("MJpug5s:", level, 4);
+        let walk = accurate.bed.plan.walk.clone();
+        let lines = ["I", "O e", "WF *.iso", "O e", "WD */left", "O MJpug5s:Cs:", "N", "F @", "N", "N"];
+        accurate.bed = Bed::with_lines(&lines);
+        accurate.bed.plan.walk = walk;
+        for directory in ["d", "d/out", "d/left"] {
+            fs::create_dir(accurate.bed.path(directory)).unwrap();
+        }
+        for name in ["d/base", "d/left.iso"] {
+            accurate.bed.file(name, HELLO);
+            accurate.list(name, HELLO_DIGEST);
+        }
+        for directory in ["d/out/", "d/left/"] {
+            accurate.list(directory, "");
+        }
+        if level == CHANGES {
+            accurate.list_as("d/gone", Stat::default(), "", 0);
+        }
+        let (bed, outcome) = accurate.run();
+        let mut told: Vec<_> = saved(&bed, &outcome).into_iter().filter(|(_, code)| [23, 24].contains(code)).collect();
+        told.sort();
+        let wanted: Vec<_> = tail.into_iter().map(|(name, code)| (name.to_owned(), code)).collect();
+        assert_eq!(told, wanted, "{level:?}");
+    }
+}
+
 #[test]
 fn a_hard_link_to_a_record_without_data_is_sent_again() {
     // Whichever the walk finds first.
