@@ -103,6 +103,11 @@ impl PrivateKey {
     pub(crate) fn key(&self) -> &PKey<Private> {
         &self.0
     }
+
+    /// Whether it opens what is encrypted for this certificate.
+    pub(crate) fn is_of(&self, certificate: &Certificate) -> bool {
+        certificate.key.public_eq(&self.0)
+    }
 }
 
 impl fmt::Debug for PrivateKey {
@@ -124,7 +129,7 @@ impl KeyPair {
     /// Whether the private key is that of the certificate. If not, nothing that is encrypted for
     /// the certificate can be decrypted, and no signature is good.
     pub fn is_pair(&self) -> bool {
-        self.certificate.key().public_eq(self.private.key())
+        self.private.is_of(&self.certificate)
     }
 }
 
@@ -154,11 +159,12 @@ impl KeyRing {
         std::iter::once(&self.own.certificate).chain(&self.masters)
     }
 
-    /// The private key with this name.
-    pub(crate) fn private(&self, key_id: &[u8]) -> Option<&PrivateKey> {
-        let own = (&self.own.certificate, Some(&self.own.private));
+    /// The private keys beside certificates with this name.
+    pub(crate) fn private(&self, key_id: &[u8]) -> impl Iterator<Item = (&Certificate, &PrivateKey)> {
+        let own = std::iter::once((&self.own.certificate, Some(&self.own.private)));
         let signers = self.signers.iter().map(|signer| (&signer.certificate, signer.private.as_ref()));
-        std::iter::once(own).chain(signers).find_map(|(certificate, key)| key.filter(|_| certificate.key_id == key_id))
+        let named = own.chain(signers).filter(move |(certificate, _)| certificate.key_id == key_id);
+        named.filter_map(|(certificate, key)| key.map(|key| (certificate, key)))
     }
 
     /// The certificate of a known signer.

@@ -146,8 +146,13 @@ impl SessionOpener {
         let data = CryptoData::from_der(record)?;
         records::check_versions(data.version, data.recipients.iter().map(|recipient| recipient.version))?;
         let cipher = cipher::from_oid(data.cipher).ok_or(SessionError::Cipher)?;
-        let ours = data.recipients.iter().find_map(|one| Some((one, keys.private(one.key_id.as_bytes())?)));
-        let (ours, private) = ours.ok_or(SessionError::NoPrivateKey)?;
+        let ours = data.recipients.iter().flat_map(|one| {
+            let named = keys.private(one.key_id.as_bytes());
+            named.map(move |(certificate, private)| (one, private, private.is_of(certificate)))
+        });
+        // One that is not that of its certificate is tried only if there is no other.
+        let ours = ours.min_by_key(|(_, _, is_pair)| !is_pair);
+        let (ours, private, _) = ours.ok_or(SessionError::NoPrivateKey)?;
         let (recipient, encrypted) = (ours.key_id.as_bytes(), ours.key.as_bytes());
         let key = match &self.last {
             Some(last) if last.recipient == recipient && last.encrypted == encrypted => last.key.clone(),

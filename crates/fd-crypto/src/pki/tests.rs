@@ -184,6 +184,36 @@ fn each_recipient_opens_the_session_and_no_other_key_does() {
     }
 }
 
+/// Somebody has put the certificate of one pair and the key of another one into a file.
+#[test]
+fn a_key_that_is_not_that_of_its_certificate_hides_no_right_one() {
+    let (host, master) = (pair(), pair());
+    let keys = KeyRing { masters: vec![master.certificate.clone()], ..ring(&host) };
+    let session = Session::new(ContentCipher::Aes128, keys.recipients()).unwrap();
+    let iv = session.new_iv().unwrap();
+    let mut record = Vec::new();
+    session.record(&iv, &mut record);
+    // In a record the recipients are in the order of the names of their keys: one of these two has
+    // the wrong key before the right one.
+    for (right, other) in [(&host, &master), (&master, &host)] {
+        let mixed = KeyPair { certificate: other.certificate.clone(), private: right.private.clone() };
+        let signer = |pair: &KeyPair| TrustedSigner {
+            certificate: pair.certificate.clone(),
+            private: Some(pair.private.clone()),
+        };
+        for keys in [
+            KeyRing { signers: vec![signer(&mixed)], ..ring(right) },
+            KeyRing { signers: vec![signer(right)], ..ring(&mixed) },
+            KeyRing { signers: vec![signer(other)], ..ring(&mixed) },
+        ] {
+            assert_eq!(open(&record, &keys).unwrap().key, session.file_key(&iv).key);
+        }
+        // Alone it is as wrong as ever.
+        let opened = open(&record, &ring(&mixed));
+        assert!(opened.map_or(true, |opened| opened.key != session.file_key(&iv).key));
+    }
+}
+
 #[test]
 fn an_opener_decrypts_a_key_once_and_distinguishes_sessions() {
     let own = pair();
