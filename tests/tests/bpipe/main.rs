@@ -326,6 +326,27 @@ fn a_canceled_job_ends_what_its_reader_has_started() -> Result<()> {
     Ok(())
 }
 
+/// It is saved before anyone knows how long it will be.
+#[test]
+fn a_dump_of_bpipe_whose_digest_fits_is_no_difference() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("bpipe-verify", [ClientOptions::new(fd).named(NAME)])?;
+    let lines = [
+        "Include {",
+        "Options {\nSignature = SHA256\nVerify = pins5\n}",
+        "Plugin = \"bpipe:/dumps/shop.sql:echo dump:cat\"",
+        "}",
+    ];
+    options.file_sets = vec![FileSet { name: "dump".to_owned(), lines: lines.map(str::to_owned).to_vec() }];
+    let check = format!("Type = Verify\nLevel = Data\nVerify Job = backup-{NAME}");
+    options.director_resources.push(job_resource("check", NAME, "dump", &check));
+    let bed = Bed::start(options)?;
+    bed.backup(NAME, "level=Full")?.must_be_good()?;
+    let job = bed.run("run job=check level=Data yes")?.must_be(if fd == Fd::Stock { 'D' } else { 'T' })?;
+    assert_eq!(job.log.contains("st_size  differs"), fd == Fd::Stock, "{}", job.log);
+    Ok(())
+}
+
 #[test]
 fn what_bpipe_saves_and_restores_is_as_with_the_stock_daemon() -> Result<()> {
     let bed = raise(&[(Fd::under_test()?, NAME)])?;

@@ -321,8 +321,13 @@ impl Verify<'_, '_> {
     fn finish(&mut self) {
         let Some(file) = self.file.as_mut().filter(|file| file.stage == Stage::Open) else { return };
         file.stage = Stage::Finished;
-        // What a plugin has saved without any data may have a size all the same.
-        let has_size = file.has_data || !file.is_encrypted && !file.is_of_plugin;
+        // What a plugin has saved without any data may have a size all the same, and a plugin need
+        // not know how long its data will be.
+        let has_size = if file.is_of_plugin {
+            file.has_data && file.recorded_size > 0
+        } else {
+            file.has_data || !file.is_encrypted
+        };
         let size_matters =
             self.checks.size && has_size && !file.is_elsewhere() && file.file_type == Some(FileType::Regular);
         if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {

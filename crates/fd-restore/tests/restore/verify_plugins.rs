@@ -58,6 +58,26 @@ fn objects_of_plugins_count_as_files() {
     assert_eq!((verified.files, calls.len()), (6, 10));
 }
 
+/// `bpipe` doesn't know how long its data will be.
+#[test]
+fn a_plugin_s_file_without_a_length_is_compared_by_its_digest_only() {
+    let file = |name: &str, size, data: &[u8]| {
+        let mut saved = Saved::file(name);
+        saved.stat.size = size;
+        let mut volume = Volume::new();
+        volume.start(COMMAND).put(&saved).record(Stream::FILE_DATA, data).record(Stream::MD5, &md5(b"dump")).stop();
+        scan(Answers::default(), &volume, MD5).0
+    };
+    for size in [-1, 0] {
+        let verified = file("/dump", size, b"dump");
+        assert_eq!(told(&verified), [""; 0], "{size}");
+        assert!(!verified.differs(), "{size}");
+    }
+    let verified = file("/dump", 5, b"dump");
+    assert_eq!(told(&verified), ["   st_size  differs on \"/dump\". Vol: 4 File: 5\n"]);
+    assert!(file("/dump", -1, b"other").differs());
+}
+
 #[test]
 fn what_does_not_take_part_is_not_called() {
     let offers = scanner().offers;
