@@ -40,7 +40,8 @@ fn a_mistake_in_the_configuration_is_an_error_of_create() {
             .unwrap();
         String::from_utf8(answer.stdout).unwrap()
     };
-    assert_eq!(ask("support", "tank"), "status=1 device=\"tank\" type=zfs\n");
+    let supported = "status=1 device=\"tank\" type=zfs\nsnapdirectory=\"/.zfs/snapshot\"\n";
+    assert_eq!(ask("support", "tank"), supported);
     assert!(ask("support", "/dev/sda").starts_with("status=0 "));
     let why = format!("error=\"{} line 2: \\\"three\\\" is not a number\"\n", conf.display());
     for action in ["create", "mount", "list", "query"] {

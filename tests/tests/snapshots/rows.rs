@@ -1,9 +1,13 @@
 //! Jobs with each answer of the helper.
 
 use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 
-use bed::{Bed, Expect, Fd, JobResult, Result, StockRecord};
-use nix::unistd::geteuid;
+use bed::{Bed, Expect, Fd, JobResult, PATIENCE, Result, StockRecord, wait_for};
+use nix::libc::O_NONBLOCK;
+use nix::sys::stat::Mode;
+use nix::unistd::{geteuid, mkfifo};
 
 use crate::{helper, place};
 
@@ -255,6 +259,78 @@ fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
     let is_saved = |end: &str| files.iter().any(|file| file.path.ends_with(end.as_bytes()));
     assert!(is_saved("/data/only then") && is_saved("/data/other/in other"), "{files:?}");
     assert_eq!(is_saved("/data/other/mounted/only then"), fd == Fd::Stock, "{files:?}");
+    Ok(())
+}
+
+/// Those that earlier jobs have kept are in it.
+#[test]
+fn the_directory_of_snapshots_stays_out_where_none_is_read() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("none-read", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    fs::write(folder.join("live/.snapshots/x/kept"), "kept").unwrap();
+    let says = |status: &str| {
+        let answer = format!("echo '{status} type=fake' snapdirectory=$here/data/.snapshots/");
+        format!("support: case $SNAPSHOT_MOUNTPOINT in $here/data) {answer}; exit ${{failed:-0}};; esac")
+    };
+    let fails = |action: &str, status: u8| format!("{action}: echo 'status={status} error=\"no\"'; exit 1");
+    let modes = [
+        ("skipped", says("status=0 error=\"it is skipped\"").replace("failed:-0", "failed:-1")),
+        ("none-made", format!("{}\n{}", says("status=1"), fails("create", 2))),
+        ("none-mounted", format!("{}\n{}", says("status=1"), fails("mount", 0))),
+    ];
+    for (job, mode) in &modes {
+        helper::set_mode(&folder, job, mode);
+        options.director_resources.extend(place::job(job, NAME, "Data", &[]));
+    }
+    let bed = Bed::start(options)?;
+    for (job, _) in &modes {
+        let job = bed.run(&format!("run job={job}-{NAME} yes"))?.must_be('T')?;
+        let files = bed.catalog().files(job.row.id)?;
+        let is_saved = |end: &str| files.iter().any(|file| file.path.ends_with(end.as_bytes()));
+        let saved = ["/data/only now", "/.snapshots/", "/.snapshots/x/kept"].map(is_saved);
+        assert_eq!(saved, [true, fd == Fd::Stock, fd == Fd::Stock], "{}", job.log);
+    }
+    Ok(())
+}
+
+/// What it reads has no snapshot of its own.
+#[test]
+fn a_snapshot_of_another_job_is_left_out_by_one_that_makes_none() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("of-another", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    options.folder.make("live/d/mounted")?;
+    fs::write(folder.join("live/d/mounted/of another"), "snapshot").unwrap();
+    helper::set_mode(&folder, "reads", "mount: echo status=1 snapmountpoint=$here/live/d/mounted; exit 0");
+    // The job stays where its snapshot is mounted until somebody writes to the gate.
+    let (script, gate) = (folder.join("wait"), folder.join("gate"));
+    mkfifo(&gate, Mode::S_IRWXU).unwrap();
+    scripts::write(&script, &format!("echo waiting; read -r _ < {}", gate.display())).unwrap();
+    let command = format!("Command = \"{}\"", script.display());
+    let waits = format!("Run Script {{\nRuns When = AfterVSS\nRuns On Client = yes\n{command}\n}}");
+    options.director_resources.extend(place::job("reads", NAME, "Data", &[&waits]));
+    options.director_resources.extend(place::job("other", NAME, "Outside", &[]));
+    let bed = Bed::start(options)?;
+    let reads = bed.queue(&format!("run job=reads-{NAME} yes"))?;
+    // It can be written to only when somebody reads.
+    let mut open = fs::File::options();
+    let gate = wait_for("the snapshot", PATIENCE, || {
+        Ok(open.write(true).custom_flags(O_NONBLOCK).open(&gate).map_err(|error| error.to_string()))
+    });
+    let other = bed.run(&format!("run job=other-{NAME} yes"));
+    writeln!(gate?, "go on").unwrap();
+    bed.wait(reads)?.must_be('T')?;
+    let other = other?.must_be('T')?;
+    let files = bed.catalog().files(other.row.id)?;
+    let is_saved = |end: &str| files.iter().any(|file| file.path.ends_with(end.as_bytes()));
+    assert_eq!(["/live/d/f", "/mounted/of another"].map(is_saved), [true, fd == Fd::Stock], "{}", other.log);
     Ok(())
 }
 

@@ -39,18 +39,23 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
         let fail_job = work.settings.fail_job_on_error && !matches!(failure, Failure::Prevented(_));
         Answer::failed(action, fail_job, &failure)
     };
+    let backend = backend(work.request);
+    if action == Action::Support
+        && let Some(backend) = backend
+    {
+        return support(work, backend, failed);
+    }
     if work.settings.disabled && action.starts_something() {
         return failed(Failure::Disabled);
     }
-    let Some(backend) = backend(work.request) else {
+    let Some(backend) = backend else {
         // Not a failure: the daemon asks about every file system.
         return Answer::new().bare("status", "0").error(&Failure::NoBackend).end_line();
     };
     let done = match action {
         Action::Subvolumes => backend.subvolumes(work),
-        Action::Support => work.must_not_be_skipped().and_then(|()| backend.support(work)),
-        // Of what is installed and works, too.
-        Action::Check => {
+        // `Check` is of what is installed and works, too.
+        Action::Support | Action::Check => {
             let supported = work.must_not_be_skipped().and_then(|()| backend.support(work));
             supported.and_then(|answer| backend.list(work).map(|_| answer))
         }
@@ -62,6 +67,18 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
         Action::Query => backend.query(work),
     };
     done.unwrap_or_else(failed)
+}
+
+/// Whether there can be a snapshot. The directory of earlier ones is named also where the settings
+/// want none: the daemon leaves it out of what it reads as it is now.
+fn support(work: &Work<'_>, backend: &dyn Backend, failed: impl Fn(Failure) -> Answer) -> Answer {
+    let possible = backend.support(work);
+    let has_directory = matches!(possible, Ok(_) | Err(Failure::Skipped(_)));
+    let directory = if has_directory { backend.directory(work) } else { None };
+    let wanted = if work.settings.disabled { Err(Failure::Disabled) } else { work.must_not_be_skipped() };
+    let answer = wanted.and(possible).unwrap_or_else(failed);
+    let named = directory.map_or_else(Answer::new, |path| Answer::new().quoted("snapdirectory", path).end_line());
+    answer.and(&named)
 }
 
 /// `-t`: one line for each mounted file system that a backend is for.

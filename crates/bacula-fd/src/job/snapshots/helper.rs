@@ -68,6 +68,8 @@ pub(crate) struct Failed {
     pub(crate) status: i64,
     /// Its error, or how it ended.
     pub(crate) error: Vec<u8>,
+    /// The directory of snapshots that it has named all the same.
+    pub(crate) snap_directory: Vec<u8>,
     /// It was ended, so it may have done a part of its work.
     pub(crate) was_ended: bool,
 }
@@ -129,7 +131,7 @@ impl Helper {
         let failed = |printed: &[u8], reason: &str| {
             let answer = output::answer(printed);
             let error = texts::snapshot_helper_failed(action.word(), &command, printed, reason);
-            Failed { status: answer.status.unwrap_or(0), error, was_ended: false }
+            Failed { status: answer.status.unwrap_or(0), error, ..Failed::default() }
         };
         let deadline = Instant::now().checked_add(LIMIT);
         let in_time = || deadline.is_none_or(|deadline| Instant::now() < deadline);
@@ -146,7 +148,8 @@ impl Helper {
                 let answer = output::answer(&printed);
                 match answer.error {
                     Some(error) if status.code() == Some(1) => {
-                        Err(Failed { status: answer.status.unwrap_or(0), error, was_ended: false })
+                        let (status, snap_directory) = (answer.status.unwrap_or(0), answer.snap_directory);
+                        Err(Failed { status, error, snap_directory, was_ended: false })
                     }
                     _ if status.code() == Some(1) => Err(failed(&printed, &texts::ended(status))),
                     _ => {

@@ -83,7 +83,8 @@ fn about(mount: &Mount, name: &[u8]) -> Snapshot {
     Snapshot { name: name.to_vec(), device, fs_type, mount_point, ..Snapshot::default() }
 }
 
-/// Asks whether a file system can have a snapshot; what the helper says of it, if so.
+/// Asks whether a file system can have a snapshot; what the helper says of it, if so. It may name
+/// the directory of its snapshots, too, in either case.
 ///
 /// # Errors
 /// It can have none, or the helper has not said that it can.
@@ -91,10 +92,10 @@ pub(crate) fn support(helper: &Helper, mount: &Mount, name: &[u8], wanted: IsWan
     let known = about(mount, name);
     let answer = helper.ask(Action::Support, &known, wanted)?;
     if answer.status.is_none_or(|status| status < 1) {
-        return Err(Failed::default());
+        return Err(Failed { snap_directory: answer.snap_directory, ..Failed::default() });
     }
     let device = if answer.device.is_empty() { known.device } else { answer.device };
-    Ok(Snapshot { device, kind: answer.kind, ..known })
+    Ok(Snapshot { device, kind: answer.kind, snap_directory: answer.snap_directory, ..known })
 }
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ impl<'j> Session<'j> {
     ) -> Result<Self, Over> {
         let (helper, journal) = (order.helper.clone(), &order.daemon.own_files.snapshot_journal);
         let mut session = Self { job, outbox, helper, journal, made: Vec::new() };
+        *reads = hiding(&journal.places());
         if !session.helper.exists() {
             return Ok(session);
         }
@@ -97,7 +98,9 @@ impl<'j> Session<'j> {
             (regions, strays, table)
         })?;
         session.tell_of_strays(&strays, &wanted);
-        let devices = session.supported(&regions, &table, &wanted);
+        let (devices, directories) = session.supported(&regions, &table, &wanted);
+        // What is read as it is now has the snapshots of other jobs in it.
+        *reads = hiding(&[journal.places(), directories.clone()].concat());
         if job.cancel.is_canceled() {
             return Err(Over);
         }
@@ -114,7 +117,7 @@ impl<'j> Session<'j> {
         if job.cancel.is_canceled() {
             return Err(Over);
         }
-        places.extend(journal.places());
+        places.extend([journal.places(), directories].concat());
         let (snapshots, not_shown) = session.ask_storage(&wanted, move || {
             let mut not_shown = Vec::new();
             let mut snapshots = choice::readings(&regions, &table, &mounted, &is_shown, |name, mount| {
@@ -142,18 +145,33 @@ impl<'j> Session<'j> {
         })
     }
 
-    /// The file systems that can have a snapshot, ascending.
-    fn supported(&self, regions: &[Region], table: &MountTable, wanted: IsWanted<'_>) -> BTreeMap<u64, Snapshot> {
+    /// The file systems that can have a snapshot, ascending, and the directories that are for those
+    /// of any.
+    fn supported(
+        &self,
+        regions: &[Region],
+        table: &MountTable,
+        wanted: IsWanted<'_>,
+    ) -> (BTreeMap<u64, Snapshot>, Vec<Vec<u8>>) {
         let name = &self.job.identity.name;
-        let mut found = BTreeMap::new();
+        let (mut found, mut directories) = (BTreeMap::new(), Vec::new());
         for number in choice::devices(regions, table) {
             let Some(mount) = table.main(number).and_then(|at| table.get(at)) else { continue };
             if !wanted() {
                 break;
             }
+            let mut note = |directory: Vec<u8>| {
+                if directory.starts_with(b"/") {
+                    directories.push(plain_path(&directory));
+                }
+            };
             let about = match scan::support(&self.helper, mount, name, wanted) {
-                Ok(about) => about,
+                Ok(mut about) => {
+                    note(std::mem::take(&mut about.snap_directory));
+                    about
+                }
                 Err(failed) => {
+                    note(failed.snap_directory);
                     // It has not said that there can be none.
                     if failed.was_ended && wanted() {
                         let text = texts::snapshot_not_created(&mount.point, &failed.error);
@@ -170,7 +188,7 @@ impl<'j> Session<'j> {
                 found.insert(number, about);
             }
         }
-        found
+        (found, directories)
     }
 
     /// Names in subvolumes that are not known are read as they are now.
@@ -340,6 +358,13 @@ impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// No snapshots, but these directories are left out.
+fn hiding(places: &[Vec<u8>]) -> Arc<Snapshots> {
+    let mut snapshots = Snapshots::default();
+    places.iter().for_each(|place| snapshots.hide(place));
+    Arc::new(snapshots)
 }
 
 /// The names of the FileSet that are there. Not a FIFO that is read: in a snapshot it has no

@@ -1,5 +1,7 @@
 //! What a backend has to do.
 
+use std::path::PathBuf;
+
 use crate::answer::Answer;
 use crate::backend::work::Work;
 use crate::failure::Outcome;
@@ -14,6 +16,9 @@ pub(super) trait Backend {
     }
 
     fn support(&self, work: &Work<'_>) -> Outcome<Answer>;
+    /// The directory below the mount point in which snapshots are seen, if it is not another
+    /// user's.
+    fn directory(&self, work: &Work<'_>) -> Option<PathBuf>;
     fn create(&self, work: &Work<'_>) -> Outcome<Answer>;
     fn mount(&self, work: &Work<'_>) -> Outcome<Answer>;
 

@@ -68,6 +68,10 @@ impl Backend for Btrfs {
         Ok(Answer::good().quoted("device", path).bare("type", self.name()).end_line())
     }
 
+    fn directory(&self, work: &Work<'_>) -> Option<PathBuf> {
+        work.own_directory(&work.top().ok()?)
+    }
+
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let created = now();
         let volume = make(work).map_err(|failure| {

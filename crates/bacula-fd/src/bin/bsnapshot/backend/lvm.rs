@@ -59,6 +59,12 @@ impl Backend for Lvm {
         Ok(Answer::good().quoted("device", &volume.path).bare("type", self.name()).end_line())
     }
 
+    fn directory(&self, work: &Work<'_>) -> Option<PathBuf> {
+        // In one of another user nothing is made.
+        let top = work.top().ok().filter(Place::is_guarded)?;
+        work.own_directory(&top)
+    }
+
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volumes = Volumes::read(work.tools)?;
         let device = &work.request.device;

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::answer::Answer;
 use crate::failure::{Failure, Outcome};
-use crate::place::Place;
+use crate::place::{Place, snapshot_directory};
 use crate::request::Request;
 use crate::settings::{Settings, is_component};
 use crate::tools::Tools;
@@ -46,6 +46,11 @@ impl Work<'_> {
     /// Where snapshots of the file system are seen.
     pub(super) fn snapshot_directory(&self) -> PathBuf {
         self.request.mount_point.join(&self.settings.snapshot_dir)
+    }
+
+    /// The same, if it is or would be ours.
+    pub(super) fn own_directory(&self, top: &Place) -> Option<PathBuf> {
+        snapshot_directory(top, &self.settings.snapshot_dir).is_ok().then(|| self.snapshot_directory())
     }
 
     /// `skip_volume` may say the device, what `support` makes of it, or the mount point.

@@ -15,6 +15,8 @@ use crate::tools::words;
 const LONGEST: usize = 255;
 /// What a name may have beside letters and digits. `%` and `,` would mean several snapshots.
 const PUNCTUATION: &str = ".-_:";
+/// Below the mount point of a dataset.
+const SNAPSHOTS: &str = ".zfs/snapshot";
 
 /// The backend.
 pub(super) struct Zfs;
@@ -30,6 +32,10 @@ impl Backend for Zfs {
         Ok(Answer::good().quoted("device", dataset(work)?).bare("type", self.name()).end_line())
     }
 
+    fn directory(&self, work: &Work<'_>) -> Option<PathBuf> {
+        Some(work.request.mount_point.join(SNAPSHOTS))
+    }
+
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let volume = volume(work)?;
         let created = now();
@@ -40,7 +46,7 @@ impl Backend for Zfs {
     fn mount(&self, work: &Work<'_>) -> Outcome<Answer> {
         let (_, name) = snapshot_of(work)?;
         // The kernel makes this directory, and mounts the snapshot when it is entered.
-        let directory = work.request.mount_point.join(".zfs/snapshot");
+        let directory = work.request.mount_point.join(SNAPSHOTS);
         let at = directory.join(&name);
         match std::fs::metadata(at.join(".")) {
             Ok(about) if about.is_dir() => Ok(mounted(at, directory)),

@@ -113,19 +113,35 @@ impl Host {
 
     /// Does an action that succeeds; its text.
     pub(super) fn good(&self, action: &str) -> String {
-        let answer = self.run(action);
-        let text = String::from_utf8_lossy(answer.text()).into_owned();
-        assert!(answer.is_success(), "{text}");
+        let (text, is_success) = self.said(action);
+        assert!(is_success, "{text}");
         text
     }
 
     /// Does an action that fails; the error.
     pub(super) fn error(&self, action: &str) -> String {
-        let answer = self.run(action);
-        let text = String::from_utf8_lossy(answer.text()).into_owned();
-        assert!(!answer.is_success(), "{text}");
+        let (text, is_success) = self.said(action);
+        assert!(!is_success, "{text}");
         let error = text.strip_prefix("status=0 error=\"").and_then(|rest| rest.strip_suffix("\"\n"));
         error.unwrap_or_else(|| panic!("{text}")).replace("\\\"", "\"").replace("\\\\", "\\")
+    }
+
+    /// What an action prints, of `support` without the directory of snapshots; and its success.
+    fn said(&self, action: &str) -> (String, bool) {
+        let answer = self.run(action);
+        let mut text = String::from_utf8_lossy(answer.text()).into_owned();
+        if let Some(end) = text.find("snapdirectory=").filter(|_| action == "support") {
+            text.truncate(end);
+        }
+        (text, answer.is_success())
+    }
+
+    /// The directory of snapshots that `support` names.
+    pub(super) fn named_directory(&self) -> Option<String> {
+        let answer = self.run("support");
+        let text = String::from_utf8_lossy(answer.text());
+        let (_, named) = text.split_once("snapdirectory=\"")?;
+        named.strip_suffix("\"\n").map(str::to_owned)
     }
 
     /// What was run, one program a line, arguments in brackets.

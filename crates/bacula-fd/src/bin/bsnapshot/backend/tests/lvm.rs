@@ -63,6 +63,28 @@ fn a_volume_goes_through_all_actions() {
     assert_eq!(host.changes(), wanted);
 }
 
+/// Those that other jobs have kept are not to be saved where none is made.
+#[test]
+fn the_directory_of_snapshots_is_named_though_none_is_wanted() {
+    let mut host = host();
+    let directory = host.request.mount_point.join(".snapshots").display().to_string();
+    assert_eq!(host.named_directory().as_ref(), Some(&directory));
+    host.settings.skip_volume = vec!["/dev/vg0/root".into()];
+    host.request.device = "/dev/mapper/vg0-root".into();
+    assert!(!host.run("support").is_success());
+    assert_eq!(host.named_directory().as_ref(), Some(&directory));
+    (host.settings.skip_volume, host.settings.disabled) = (Vec::new(), true);
+    assert!(!host.run("support").is_success());
+    assert_eq!(host.named_directory().as_ref(), Some(&directory));
+    // What is another user's stays in the job.
+    std::os::unix::fs::symlink("/elsewhere", &directory).unwrap();
+    assert_eq!(host.named_directory(), None);
+    fs::remove_file(&directory).unwrap();
+    // So does what lies on a plain partition.
+    let plain = Host::new("ext4");
+    assert_eq!((plain.error("support"), plain.named_directory()), ("Not detected as LVM".to_owned(), None));
+}
+
 #[test]
 fn a_directory_that_is_mounted_without_its_file_system_has_no_snapshots() {
     let host = host();
