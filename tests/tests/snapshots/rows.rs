@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 
-use bed::{Bed, Expect, Fd, JobResult, PATIENCE, Result, StockRecord, wait_for};
+use bed::{Bed, Expect, Fd, JobResult, PATIENCE, Result, StockRecord, job_resource, wait_for};
 use nix::libc::O_NONBLOCK;
 use nix::sys::stat::Mode;
 use nix::unistd::{geteuid, mkfifo};
@@ -294,6 +294,40 @@ fn the_directory_of_snapshots_stays_out_where_none_is_read() -> Result<()> {
         let saved = ["/data/only now", "/.snapshots/", "/.snapshots/x/kept"].map(is_saved);
         assert_eq!(saved, [true, fd == Fd::Stock, fd == Fd::Stock], "{}", job.log);
     }
+    Ok(())
+}
+
+/// They make no snapshots, and see what backups leave out.
+#[test]
+fn a_verify_of_the_disk_and_an_estimate_leave_out_the_directory_of_snapshots() -> Result<()> {
+    if !geteuid().is_root() {
+        return skip::test(place::NEEDS);
+    }
+    let fd = Fd::under_test()?;
+    let mut options = place::options("looks", &[(NAME, fd)])?;
+    let folder = options.folder.path().to_owned();
+    fs::write(folder.join("live/.snapshots/x/kept"), "kept").unwrap();
+    // The snapshot has what is there now.
+    let says = "echo status=1 type=fake snapdirectory=$here/data/.snapshots/; exit 0";
+    let live = "mount: echo status=1 snapmountpoint=$here/live snapdirectory=$here/data/.snapshots/; exit 0";
+    let mode = format!("support: case $SNAPSHOT_MOUNTPOINT in $here/data) {says};; esac\n{live}");
+    for job in ["saves", "checks", "-Console"] {
+        helper::set_mode(&folder, job, &mode);
+    }
+    options.director_resources.extend(place::job("saves", NAME, "Data", &[]));
+    let check = format!("Type = Verify\nLevel = DiskToCatalog\nVerify Job = saves-{NAME}");
+    options.director_resources.push(job_resource(&format!("checks-{NAME}"), NAME, "Data", &check));
+    let bed = Bed::start(options)?;
+    let full = bed.run(&format!("run job=saves-{NAME} yes"))?.must_be('T')?;
+    let saved = bed.catalog().files(full.row.id)?.iter().any(|file| file.path.ends_with(b".snapshots/"));
+    assert!(!saved, "{}", full.log);
+    let check = bed.run(&format!("run job=checks-{NAME} level=DiskToCatalog yes"))?;
+    assert_eq!(check.log.contains("/.snapshots/"), fd == Fd::Stock, "{}", check.log);
+    let answer = bed.console(&[&format!("estimate job=saves-{NAME} level=Full")])?;
+    let files = full.row.files + if fd == Fd::Stock { 3 } else { 0 };
+    assert!(answer.contains(&format!("2000 OK estimate files={files} ")), "{files}: {answer}");
+    let made = helper::heads(&folder, "checks", NAME).iter().any(|head| head.starts_with("create"));
+    assert!(!made, "a Verify job makes no snapshot");
     Ok(())
 }
 

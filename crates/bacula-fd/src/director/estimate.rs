@@ -103,9 +103,11 @@ impl Conversation<'_> {
         self.tell_facts(|told| told.estimate = true);
         let access = self.plugin_access();
         let late = self.late_includes();
+        let fileset = self.complete_fileset();
+        let snapshots = self.hidden(&fileset);
         let plan = EstimatePlan {
-            fileset: self.complete_fileset(),
-            walk: WalkSettings { purpose: Purpose::Estimate { limit }, ..self.walk_settings() },
+            fileset,
+            walk: WalkSettings { purpose: Purpose::Estimate { limit }, snapshots, ..self.walk_settings() },
             accurate: self.asked.accurate.clone(),
             network_buffer: self.daemon.network_buffer(),
             encrypts: self.daemon.jobs.encrypts(),

@@ -1,14 +1,18 @@
 //! `snapshot` (reference 02 §4.5, 07 §12.6), and what a backup needs to make snapshots.
 
+use std::sync::Arc;
+
 use fd_bsock::scan::Lenient;
+use fd_fileset::FileSet;
 use fd_os::process::IsWanted;
 use fd_session::command::{NamedSnapshot, SnapshotOrder};
+use fd_walk::Snapshots;
 
 use super::conversation::{Conversation, Flow};
 use crate::job::snapshots::helper::{Action, Helper};
 use crate::job::snapshots::output::{self, Answer};
 use crate::job::snapshots::scan;
-use crate::job::snapshots::session::Order;
+use crate::job::snapshots::session::{self, Order};
 use crate::shared::snapshot_journal::Snapshot;
 use crate::texts;
 
@@ -51,6 +55,12 @@ impl<'d> Conversation<'d> {
         let order =
             || Order { daemon: self.daemon, helper: helper(), retention: self.asked.snapshot_retention.clone() };
         self.asked.snapshot.then(order)
+    }
+
+    /// What the FileSet's backups leave out because of their snapshots.
+    pub(super) fn hidden(&self, fileset: &Arc<FileSet>) -> Arc<Snapshots> {
+        let Some(order) = self.snapshot_order() else { return Arc::default() };
+        self.while_wanted(|_, wanted| session::hidden(&order, fileset, &self.job(), wanted))
     }
 
     fn list_snapshots(&mut self) {

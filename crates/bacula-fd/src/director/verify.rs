@@ -38,9 +38,11 @@ impl Conversation<'_> {
     fn verify_disk(&mut self) {
         let job = self.job();
         job.change_status(JobStatus::Running);
+        let fileset = self.complete_fileset();
+        let snapshots = self.hidden(&fileset);
         let plan = VerifyPlan {
-            fileset: self.complete_fileset(),
-            walk: WalkSettings { purpose: Purpose::Verify, ..self.walk_settings() },
+            fileset,
+            walk: WalkSettings { purpose: Purpose::Verify, snapshots, ..self.walk_settings() },
             network_buffer: self.daemon.network_buffer(),
             encrypts: self.daemon.jobs.encrypts(),
         };

@@ -360,6 +360,28 @@ impl Drop for Session<'_> {
     }
 }
 
+/// What a backup with snapshots leaves out of these files, for a walk that makes none.
+pub(crate) fn hidden(order: &Order<'_>, fileset: &Arc<FileSet>, job: &Job, wanted: IsWanted<'_>) -> Arc<Snapshots> {
+    let (helper, name) = (&order.helper, &job.identity.name);
+    let mut places = order.daemon.own_files.snapshot_journal.places();
+    let table = if helper.exists() { scan::table(helper, name, &places, wanted).ok() } else { None };
+    let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
+    let looked = table.map(|table| {
+        ask_storage(job, wanted, move || {
+            (choice::regions(&fileset, &tops(&fileset, &cancel), &table, &QUESTIONS), table)
+        })
+    });
+    if let Some(Ok((regions, table))) = looked {
+        let mounts = choice::devices(&regions, &table).into_iter().filter_map(|number| table.get(table.main(number)?));
+        for mount in mounts.take_while(|_| wanted()) {
+            let answer = scan::support(helper, mount, name, wanted);
+            let directory = answer.map_or_else(|failed| failed.snap_directory, |about| about.snap_directory);
+            places.extend(directory.starts_with(b"/").then(|| plain_path(&directory)));
+        }
+    }
+    hiding(&places)
+}
+
 /// No snapshots, but these directories are left out.
 fn hiding(places: &[Vec<u8>]) -> Arc<Snapshots> {
     let mut snapshots = Snapshots::default();
