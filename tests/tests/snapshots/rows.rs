@@ -284,7 +284,7 @@ fn the_directory_of_snapshots_stays_out_where_none_is_read() -> Result<()> {
     ];
     for (job, mode) in &modes {
         helper::set_mode(&folder, job, mode);
-        options.director_resources.extend(place::job(job, NAME, "Data", &[]));
+        options.director_resources.push(place::job(job, NAME, "Data", &[]));
     }
     let bed = Bed::start(options)?;
     for (job, _) in &modes {
@@ -314,7 +314,7 @@ fn a_verify_of_the_disk_and_an_estimate_leave_out_the_directory_of_snapshots() -
     for job in ["saves", "checks", "-Console"] {
         helper::set_mode(&folder, job, &mode);
     }
-    options.director_resources.extend(place::job("saves", NAME, "Data", &[]));
+    options.director_resources.push(place::job("saves", NAME, "Data", &[]));
     let check = format!("Type = Verify\nLevel = DiskToCatalog\nVerify Job = saves-{NAME}");
     options.director_resources.push(job_resource(&format!("checks-{NAME}"), NAME, "Data", &check));
     let bed = Bed::start(options)?;
@@ -326,8 +326,8 @@ fn a_verify_of_the_disk_and_an_estimate_leave_out_the_directory_of_snapshots() -
     let answer = bed.console(&[&format!("estimate job=saves-{NAME} level=Full")])?;
     let files = full.row.files + if fd == Fd::Stock { 3 } else { 0 };
     assert!(answer.contains(&format!("2000 OK estimate files={files} ")), "{files}: {answer}");
-    let made = helper::heads(&folder, "checks", NAME).iter().any(|head| head.starts_with("create"));
-    assert!(!made, "a Verify job makes no snapshot");
+    let created = helper::heads(&folder, "checks", NAME).iter().any(|head| head.starts_with("create"));
+    assert!(!created, "a Verify job makes no snapshot");
     Ok(())
 }
 
@@ -349,8 +349,8 @@ fn a_snapshot_of_another_job_is_left_out_by_one_that_makes_none() -> Result<()> 
     scripts::write(&script, &format!("echo waiting; read -r _ < {}", gate.display())).unwrap();
     let command = format!("Command = \"{}\"", script.display());
     let waits = format!("Run Script {{\nRuns When = AfterVSS\nRuns On Client = yes\n{command}\n}}");
-    options.director_resources.extend(place::job("reads", NAME, "Data", &[&waits]));
-    options.director_resources.extend(place::job("other", NAME, "Outside", &[]));
+    options.director_resources.push(place::job("reads", NAME, "Data", &[&waits]));
+    options.director_resources.push(place::job("other", NAME, "Outside", &[]));
     let bed = Bed::start(options)?;
     let reads = bed.queue(&format!("run job=reads-{NAME} yes"))?;
     // It can be written to only when somebody reads.

@@ -385,7 +385,9 @@ pub(crate) fn hidden(order: &Order<'_>, fileset: &Arc<FileSet>, job: &Job, wante
 /// No snapshots, but these directories are left out.
 fn hiding(places: &[Vec<u8>]) -> Arc<Snapshots> {
     let mut snapshots = Snapshots::default();
-    places.iter().for_each(|place| snapshots.hide(place));
+    for place in places {
+        snapshots.hide(place);
+    }
     Arc::new(snapshots)
 }
 
