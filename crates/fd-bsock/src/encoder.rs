@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::effort::{Effort, Look};
 use crate::frame::{COMPRESSED, HEADER_LEN, MAX_PAYLOAD};
-use crate::lz4::{Compressor, MAX_DECOMPRESSED};
+use crate::lz4::{ALWAYS_PLAIN, Compressor, MAX_DECOMPRESSED};
 use crate::{CommCount, FrameError, Signal};
 
 /// Writes frames to the end of a buffer and counts them. One per thread: it keeps what LZ4 needs
@@ -50,10 +50,23 @@ impl Encoder {
     /// # Errors
     /// [`FrameError::TooBig`] above [`MAX_PAYLOAD`] bytes; nothing is appended then.
     pub fn data(&mut self, out: &mut Vec<u8>, payload: &[u8]) -> Result<(), FrameError> {
+        self.frame(out, payload, Look::of_data)
+    }
+
+    /// The same for what stands round a file's data: the header of a record, attributes, a digest.
+    /// Whether it compresses says nothing about data of the same length.
+    ///
+    /// # Errors
+    /// As [`Encoder::data`].
+    pub fn record(&mut self, out: &mut Vec<u8>, payload: &[u8]) -> Result<(), FrameError> {
+        self.frame(out, payload, Look::of_record)
+    }
+
+    fn frame(&mut self, out: &mut Vec<u8>, payload: &[u8], look: fn(&[u8]) -> Look) -> Result<(), FrameError> {
         if payload.len() > MAX_PAYLOAD {
             return Err(FrameError::TooBig { len: payload.len() });
         }
-        let (flag, body) = match self.compressed(payload) {
+        let (flag, body) = match self.compressed(payload, look) {
             Some(block) => (COMPRESSED, block),
             None => (0, payload),
         };
@@ -107,7 +120,7 @@ impl Encoder {
             out.truncate(start);
             return Err(FrameError::TooBig { len });
         }
-        let sent = if let Some(block) = self.compressed(payload) {
+        let sent = if let Some(block) = self.compressed(payload, Look::of_data) {
             out.truncate(start);
             out.extend_from_slice(&header(COMPRESSED, block.len()));
             out.extend_from_slice(block);
@@ -123,10 +136,11 @@ impl Encoder {
     }
 
     /// The payload compressed, if the frame is to go out so.
-    fn compressed(&mut self, payload: &[u8]) -> Option<&[u8]> {
-        let compressor = self.compressor.as_mut()?;
+    fn compressed(&mut self, payload: &[u8], look: fn(&[u8]) -> Look) -> Option<&[u8]> {
+        // What is never compressed is no try, and says nothing about others.
+        let compressor = self.compressor.as_mut().filter(|_| payload.len() > ALWAYS_PLAIN)?;
         let Some(effort) = &mut self.effort else { return compressor.compress(payload) };
-        let look = Look::of(payload);
+        let look = look(payload);
         if !effort.is_worth(look) {
             return None;
         }

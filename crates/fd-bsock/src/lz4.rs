@@ -12,7 +12,7 @@ use crate::FrameError;
 pub const MAX_DECOMPRESSED: usize = 4_000_000;
 
 /// Payloads of up to this many bytes are never compressed.
-const ALWAYS_PLAIN: usize = 20;
+pub(crate) const ALWAYS_PLAIN: usize = 20;
 /// Compression must save this many bytes.
 const LEAST_GAIN: usize = 10;
 /// From this input length on the compressor needs the table with 32 bit positions.

@@ -42,7 +42,7 @@ impl RecordWriter {
     fn header(&mut self, out: &mut Vec<u8>, file_index: i32, stream: Stream, size: i64) -> Result<(), FrameError> {
         self.header.clear();
         stream_header(&mut self.header, file_index, stream, size);
-        self.encoder.data(out, &self.header)
+        self.encoder.record(out, &self.header)
     }
 
     /// Ends a stream.
@@ -59,7 +59,7 @@ impl RecordWriter {
         payload: &[u8],
     ) -> Result<(), FrameError> {
         self.header(out, file_index, stream, 0)?;
-        self.encoder.data(out, payload)?;
+        self.encoder.record(out, payload)?;
         self.end_stream(out);
         Ok(())
     }

@@ -308,6 +308,28 @@ fn comm_line_compression_changes_frames_only() {
     assert_eq!(compressed.progress.job_bytes(), plain.progress.job_bytes());
 }
 
+/// What does not compress round it (attributes, digests) and between it (noise) says nothing about
+/// the data of small files.
+#[test]
+fn the_data_of_small_files_is_compressed_every_time() {
+    for len in [400, 900] {
+        let mut bed = Bed::new("S");
+        bed.plan.comm_compression = true;
+        let words: Vec<u8> = b"The quick brown fox, 42 lazy dogs. ".iter().copied().cycle().take(len).collect();
+        for n in 0..300 {
+            bed.file(&format!("{n} words"), &words);
+            if n % 3 == 0 {
+                bed.file(&format!("{n} noise"), &noise(n, len));
+            }
+        }
+        let outcome = bed.run();
+        assert!(outcome.result.is_ok());
+        let saved = outcome.sink.count.plain - outcome.sink.count.sent;
+        let compressed = 300 * (i64::try_from(len).unwrap() - 100);
+        assert!(saved >= compressed, "{len}: {saved} bytes of {compressed}");
+    }
+}
+
 #[test]
 fn a_resumed_job_continues_the_file_indexes() {
     let mut bed = Bed::new("M");

@@ -111,6 +111,8 @@ fn text_between_noise_is_compressed_every_time() {
     };
     let text = vec![b'x'; 4096];
     assert!((0..100).all(|_| sent(&noise) == 4100 && sent(&text) < 100));
+    // Small files, too.
+    assert!((0..100).all(|_| sent(&noise[..400]) == 404 && sent(&noise[..15]) == 19 && sent(&text[..400]) < 50));
 }
 
 #[test]
