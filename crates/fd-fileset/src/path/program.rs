@@ -61,4 +61,13 @@ mod tests {
             assert_eq!(allowed(&format!("/x {bad}"), &["/x"]), Err(ProgramNotAllowed::Character), "{bad}");
         }
     }
+
+    #[test]
+    fn a_program_in_quotes_or_behind_blanks_is_permitted_where_it_lies() {
+        for (program, judged) in [("/x/bin/s", Ok(())), ("/x/bin-evil/s", Err(ProgramNotAllowed::Path))] {
+            for line in [format!("\"{program}\" a"), format!("  {program} a"), format!("\t\"{program}\"")] {
+                assert_eq!(check_allowed(line.as_bytes(), &["/x/bin"]), judged, "{line}");
+            }
+        }
+    }
 }
