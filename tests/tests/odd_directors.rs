@@ -9,8 +9,8 @@ use std::thread;
 
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
 use bed::{
-    Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result, fifo_writer,
-    make_fifo, wait_for,
+    Authority, Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result,
+    fifo_writer, make_fifo, wait_for,
 };
 
 /// The ports of the stock daemon and of ours, which send Directors everything, and their bed;
@@ -218,6 +218,60 @@ fn a_wrong_password_of_an_encrypted_login_is_told_on_the_client() -> Result<()> 
         let (count, heard) = wrong_passwords(&bed, client);
         assert_eq!(count, times, "{client}: {heard}");
     }
+    Ok(())
+}
+
+/// What is wrong with a Director's certificate is told in the stock daemon's words, though not each
+/// time; and nobody is sent to look at passwords.
+#[test]
+fn a_director_whose_certificate_is_refused_is_told_on_the_client() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let mut options = talkative("refused-certificate")?;
+    let folder = options.folder.path();
+    let (ours, other) = (Authority::new(folder, "ca")?, Authority::new(folder, "other-ca")?);
+    ours.sign("fd", &["localhost"])?;
+    other.sign("stranger", &["localhost"])?;
+    other.sign("visitor", &["localhost"])?;
+    let tls = |identity: Vec<String>| {
+        let lines = ["TLS PSK Enable = no", "TLS Enable = yes", "TLS Require = yes"].map(str::to_owned);
+        [lines.to_vec(), vec![ours.trusted()], identity].concat()
+    };
+    for client in &mut options.clients {
+        client.fd_director = tls(ours.identity("fd"));
+        let password = format!("Password = {FD_PASSWORD}");
+        for caller in ["stranger", "visitor"] {
+            let (name, port) =
+                (format!("Name = {caller}-{}", client.name), format!("FDPort = @port-of-{}@", client.name));
+            let head = ["Client {", &name, "Address = 127.0.0.1", &port, &password, "Catalog = Catalog"];
+            options.director_resources.extend(head.map(str::to_owned));
+            options.director_resources.extend(tls(other.identity(caller)));
+            options.director_resources.push("}".to_owned());
+        }
+    }
+    let mut bed = Bed::start(options)?;
+    let commands = ["stranger", "stranger", "visitor"]
+        .map(|caller| ["reference", "test"].map(|client| format!("status client={caller}-{client}")));
+    let commands: Vec<_> = commands.iter().flatten().map(String::as_str).collect();
+    bed.console(&commands)?;
+    let line = |client: &str, caller: &str| {
+        format!(
+            "{client}-fd JobId 0: Error: tls.c:95 Error with certificate at depth: 0, issuer = /CN=other-ca, subject = /CN={caller}, \
+             ERR=20:unable to get local issuer certificate\n"
+        )
+    };
+    for (client, of_stranger, of_visitor) in [("reference", 2, 1), ("test", 1, 0)] {
+        let heard = bed.folder().join("work").join(client).join("heard");
+        wait_for("the certificate in the file", PATIENCE, || {
+            let heard = fs::read_to_string(&heard).unwrap_or_default();
+            let times = |caller| heard.matches(&line(client, caller)).count();
+            let is_told = times("stranger") == of_stranger && times("visitor") == of_visitor;
+            Ok(if is_told { Ok(()) } else { Err(heard) })
+        })?;
+    }
+    let log = bed.client("test")?.daemon().output();
+    assert!(log.contains("subject = /CN=visitor") && !log.to_lowercase().contains("password"), "{log}");
     Ok(())
 }
 

@@ -1041,6 +1041,26 @@ pub(crate) fn expected_hello(ip: &str, len: i64) -> Vec<u8> {
 /// Error about a certificate of the peer's chain.
 pub(crate) const CERTIFICATE_ERROR: Quote = Quote::new("", "\n");
 
+/// How such an error begins: with a place in the stock daemon.
+const OF_CERTIFICATES: &[u8] = b"tls.c:";
+
+/// Such errors of one peer as a message.
+pub(crate) fn certificate_errors(errors: &[String]) -> Vec<u8> {
+    format!("{}\n", errors.join("\n")).into_bytes()
+}
+
+/// Why a peer was not authenticated, for the daemon's log. If something is wrong with its
+/// certificates, passwords have nothing to do with it.
+pub(crate) fn why_not_authenticated(error: &AuthError, certificate_errors: &[String]) -> String {
+    if certificate_errors.is_empty() { error.to_string() } else { certificate_errors.join("; ") }
+}
+
+/// Whether a message of the daemon is no news after another one: it is the same, or both are about
+/// certificates, whose names a stranger can choose.
+pub(crate) fn says_the_same(before: &[u8], text: &[u8]) -> bool {
+    before == text || [before, text].iter().all(|text| text.starts_with(OF_CERTIFICATES))
+}
+
 /// Warning about a Storage Daemon that does not trust us, or we not it. The stock daemon says
 /// nothing.
 pub(crate) fn storage_rejected(host: &str, port: u16, error: &StorageError) -> Vec<u8> {

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use fd_bsock::{FrameError, MAX_PAYLOAD};
 use fd_os::{error_text, io_error_text};
 use openssl::error::ErrorStack;
-use openssl::x509::{X509NameEntryRef, X509NameRef, X509Ref, X509StoreContextRef};
+use openssl::x509::{X509NameRef, X509Ref, X509StoreContextRef};
 use rustix::io::Errno;
 
 use crate::{CertificateProblem, ChannelError, ConnectError, Fault, Peer, PeerKind};
@@ -239,11 +239,21 @@ pub(crate) fn chain_error(chain: &X509StoreContextRef) -> String {
     )
 }
 
-/// A name in one line, such as `/O=Example/CN=fd.example.org`.
+/// So many bytes of a name are told, as by the stock daemon: a stranger's certificate may have a
+/// long one.
+const LONGEST_NAME: usize = 255;
+
+/// A name in one line, such as `/O=Example/CN=fd.example.org`, without the entries beyond
+/// [`LONGEST_NAME`].
 fn one_line(name: &X509NameRef) -> String {
-    let entry = |entry: &X509NameEntryRef| {
+    let mut line = String::new();
+    for entry in name.entries() {
         let kind = entry.object().nid().short_name().unwrap_or("?").to_owned();
-        format!("/{kind}={}", entry.data().as_slice().escape_ascii())
-    };
-    name.entries().map(entry).collect()
+        let entry = format!("/{kind}={}", entry.data().as_slice().escape_ascii());
+        if line.len().saturating_add(entry.len()) > LONGEST_NAME {
+            break;
+        }
+        line.push_str(&entry);
+    }
+    line
 }

@@ -12,6 +12,7 @@ use fd_transport::{Certificates, Channel, ConnectError, ConnectPlan, ConnectWatc
 
 use crate::connection::dialogue::{self, Secrets, Signals};
 use crate::shared::daemon::Daemon;
+use crate::texts;
 
 /// Between two tries to connect (reference 01 §18.4).
 const RETRY_EVERY: Duration = Duration::from_secs(5);
@@ -48,8 +49,13 @@ pub(crate) enum DialError {
     #[error(transparent)]
     Unreachable(#[from] ConnectError),
     /// It doesn't authenticate us, or we don't authenticate it.
-    #[error(transparent)]
-    Unknown(#[from] AuthError),
+    #[error("{}", texts::why_not_authenticated(.error, .certificate_errors))]
+    Unknown {
+        /// Why.
+        error: AuthError,
+        /// The fault of the Director's certificates.
+        certificate_errors: Vec<String>,
+    },
     /// Its greeting is something else than an acceptance.
     #[error("the Director's greeting: {0}")]
     Greeting(String),
@@ -89,7 +95,8 @@ impl Call<'_> {
         let secrets = Secrets { key: credentials.key.clone(), certificates: self.certificates.clone() };
         let (mut machine, mut first) = Authentication::client(credentials);
         first.insert(0, Action::Send(hello.to_vec()));
-        dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER)?;
+        let led = dialogue::lead(&mut channel, &mut machine, first, &secrets, Signals::All, GIVE_UP_AFTER);
+        led.map_err(|error| DialError::Unknown { error, certificate_errors: channel.certificate_errors().to_vec() })?;
         let said = match channel.recv(GIVE_UP_AFTER) {
             Ok(Received::Data(line)) if is_director_acceptance(line) => return Ok(channel),
             Ok(Received::Data(line)) => Said::of_bytes(line).as_str().to_owned(),

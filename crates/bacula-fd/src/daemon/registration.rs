@@ -81,7 +81,7 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
             }
             Err(error) => {
                 if !failing {
-                    report_attack(daemon, director, &error);
+                    report(daemon, director, &error);
                 }
                 Left::Lost(error.to_string())
             }
@@ -130,9 +130,11 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
 }
 
 /// Another program answers in the Director's place, or the Director is not encrypted as it has to
-/// be: a security message for the operator.
-fn report_attack(daemon: &Daemon, director: &Director, error: &DialError) {
-    if let DialError::Unknown(why @ (AuthError::Clear | AuthError::Reflected)) = error {
+/// be: a security message for the operator. What is wrong with its certificate is an error.
+fn report(daemon: &Daemon, director: &Director, failure: &DialError) {
+    let DialError::Unknown { error, certificate_errors } = failure else { return };
+    daemon.supervisor.say_certificate_errors(certificate_errors);
+    if let why @ (AuthError::Clear | AuthError::Reflected) = error {
         let host = director.address.as_deref().unwrap_or_default();
         let text = texts::suspicious_login(director.name.as_bytes(), host, why.detail());
         daemon.supervisor.say(MessageType::Security, "authenticate.c", text);

@@ -191,7 +191,10 @@ fn greet(
             converse(daemon, channel, resource, authenticated, numbering)
         }
         Err(error) => {
-            tracing::warn!(%error, director = %resource.name, %ip, "a Director failed to authenticate");
+            let certificates = channel.certificate_errors();
+            let why = texts::why_not_authenticated(&error, certificates);
+            tracing::warn!(error = %why, director = %resource.name, %ip, "a Director failed to authenticate");
+            daemon.supervisor.say_certificate_errors(certificates);
             let name = resource.name.as_bytes();
             match &error {
                 AuthError::WrongPassword | AuthError::WrongKey(_) => {

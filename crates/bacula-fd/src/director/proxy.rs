@@ -103,7 +103,7 @@ impl Conversation<'_> {
 fn words(error: &DialError) -> String {
     match error {
         DialError::Unreachable(error) => format!("{error}\n"),
-        DialError::Unknown(error) => texts::no_console(error.detail()),
+        DialError::Unknown { error, .. } => texts::no_console(error.detail()),
         DialError::Greeting(_) => texts::no_console(texts::NO_GREETING),
     }
 }

@@ -213,17 +213,36 @@ impl Supervisor {
     /// stranger can have said again and again is said there once, until a Director has it.
     pub(crate) fn say_here(&self, kind: MessageType, place: &str, text: Vec<u8>) {
         let line = texts::daemon_line(&self.config.file_daemon.name, kind, place, &text);
-        self.log_on_host(kind, line.clone());
+        self.say_lines_here(kind, &[line], text);
+    }
+
+    /// The same for what is wrong with a peer's certificates outside jobs, if anything is, as
+    /// messages of job 0. A stranger chooses the names in it, and so other ones are no news.
+    pub(crate) fn say_certificate_errors(&self, errors: &[String]) {
+        if !errors.is_empty() {
+            let (own, kind) = (&self.config.file_daemon.name, MessageType::Error);
+            let line = |error: &String| texts::job_line(own, 0, kind, &texts::CERTIFICATE_ERROR.of(error));
+            let lines: Vec<_> = errors.iter().map(line).collect();
+            self.say_lines_here(kind, &lines, texts::certificate_errors(errors));
+        }
+    }
+
+    fn say_lines_here(&self, kind: MessageType, lines: &[Vec<u8>], text: Vec<u8>) {
+        for line in lines {
+            self.log_on_host(kind, line.clone());
+        }
         let is_taken = self.local_destinations(kind.number()).next().is_some();
         if self.keep(kind, text, is_taken) {
-            self.deliver_locally(kind.number(), clock::seconds(), &line, None);
+            for line in lines {
+                self.deliver_locally(kind.number(), clock::seconds(), line, None);
+            }
         }
     }
 
     /// Keeps a message for the next Director; whether it is none that waits already.
     fn keep(&self, kind: MessageType, text: Vec<u8>, is_told_here: bool) -> bool {
         let mut waiting = self.waiting.lock();
-        let is_same = |before: &&mut DaemonMessage| before.kind == kind && before.text == text;
+        let is_same = |before: &&mut DaemonMessage| before.kind == kind && texts::says_the_same(&before.text, &text);
         // What is told here once may not be told again for what came between.
         let before = if is_told_here { waiting.iter_mut().find(is_same) } else { waiting.last_mut().filter(is_same) };
         if let Some(before) = before {

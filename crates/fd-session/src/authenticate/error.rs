@@ -60,7 +60,8 @@ impl fmt::Display for AuthError {
             }
             Self::Clear => f.write_str(TLS_REQUIRED),
             Self::Reflected => f.write_str(CHALLENGE_REFLECTED),
-            Self::Tls(why) | Self::WrongKey(why) => write!(f, "TLS handshake failed, check the passwords: {why}"),
+            // Where the passwords are to be checked, it says so.
+            Self::Tls(why) | Self::WrongKey(why) => write!(f, "TLS handshake failed: {why}"),
             Self::NoStart(got) => write!(f, "waiting for starttls or a challenge: {got}"),
             Self::Unexpected { what, got } => write!(f, "{what}: {got}"),
         }
