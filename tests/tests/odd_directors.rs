@@ -7,6 +7,8 @@ use std::fs;
 use std::io::Write as _;
 use std::thread;
 
+use nix::sys::signal::Signal;
+
 use bed::peer::{Frame, Peer, hello, key_of_password, packet};
 use bed::{
     Authority, Bed, BedError, BedOptions, DIRECTOR, FD_PASSWORD, Fd, FileSet, Folder, Noise, PATIENCE, Result,
@@ -272,6 +274,34 @@ fn a_director_whose_certificate_is_refused_is_told_on_the_client() -> Result<()>
     }
     let log = bed.client("test")?.daemon().output();
     assert!(log.contains("subject = /CN=visitor") && !log.to_lowercase().contains("password"), "{log}");
+    Ok(())
+}
+
+#[test]
+fn a_daemon_that_ends_leaves_a_script_to_its_end() -> Result<()> {
+    let Some((ports, mut bed)) = both("script-stays", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
+    for (client, port) in ["reference", "test"].into_iter().zip(ports) {
+        let [gate, ended, script] =
+            ["gate", "ended", "script"].map(|name| bed.folder().join(format!("{client}-{name}")));
+        make_fifo(&gate)?;
+        let text = format!("cat {} > {}.part\nmv {1}.part {1}\n", gate.display(), ended.display());
+        fs::write(&script, text).expect("the script");
+        let mut peer = begun(&hello(DIRECTOR), port, 1)?;
+        peer.send(format!("RunBeforeJob /bin/sh\u{1}{}\n", script.display()).as_bytes())?;
+        let runs = fifo_writer(&gate)?;
+        let daemon = bed.client(client)?.daemon().process()?;
+        daemon.signal(Signal::SIGTERM)?;
+        if client == "test" {
+            daemon.wait_exit(PATIENCE)?;
+        }
+        assert!(!ended.exists(), "{client}: the script waits");
+        drop(runs);
+        daemon.wait_exit(PATIENCE)?;
+        if client == "test" {
+            wait_for("the script", PATIENCE, || Ok(if ended.exists() { Ok(()) } else { Err(String::new()) }))?;
+        }
+        assert!(ended.exists(), "{client} has not waited for its script");
+    }
     Ok(())
 }
 
