@@ -1,7 +1,5 @@
 //! What an Incremental, and a Full on a base, leave out.
 
-#![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
-
 use std::fs;
 
 use bed::{Bed, BedOptions, Fd, FileSet, Restore, Result, job_resource};
