@@ -179,8 +179,8 @@ fn a_stopped_job_resumes_where_it_stopped() -> Result<()> {
     must_differ_in(&stage.differences_of_job("resume", &resumed)?, &CUT_SHORT[..3])
 }
 
-/// It waits in the middle of its data, which the Storage Daemon does not want any more. Ours did not
-/// see that each time: so three jobs.
+/// It waits in the middle of its data, which the Storage Daemon does not want any more. Ours did
+/// not see that each time: so three jobs.
 #[test]
 fn a_stopped_job_that_a_limit_holds_back_tells_of_no_broken_connection() -> Result<()> {
     let mut client = ClientOptions::new(Fd::under_test()?).named(CLIENT);

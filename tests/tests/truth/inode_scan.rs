@@ -6,23 +6,31 @@ use std::path::{Path, PathBuf};
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, next_second, run};
 
-/// Where an ext4 in a file is mounted; or why this machine can't make it.
-fn mount_ext4(folder: &Path) -> Result<std::result::Result<PathBuf, &'static str>> {
+/// Where an ext4 and an XFS in files are mounted; or why this machine can't make them.
+fn mount_both(folder: &Path) -> Result<std::result::Result<Vec<PathBuf>, &'static str>> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(Err("needs root, to mount"));
     }
     if !Path::new("/dev/loop-control").exists() {
         return Ok(Err("there are no loop devices"));
     }
-    let (image, top) = (folder.join("ext4.image"), folder.join("ext4"));
-    fs::create_dir(&top).unwrap();
-    fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
-    let [image, place] = [&image, &top].map(|path| path.to_string_lossy());
-    let made = run(&argv(["mkfs.ext4", "-q", "-F", &*image]), b"")?;
-    assert!(made.status.success(), "{}", made.text());
-    let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
-    assert!(mounted.status.success(), "{}", mounted.text());
-    Ok(Ok(top))
+    let mut tops = Vec::new();
+    for (name, program, force, len) in [("ext4", "mkfs.ext4", "-F", 32 << 20), ("xfs", "mkfs.xfs", "-f", 320 << 20)] {
+        let (image, top) = (folder.join(format!("{name}.image")), folder.join(name));
+        fs::create_dir(&top).unwrap();
+        fs::File::create(&image).unwrap().set_len(len).unwrap();
+        let [image, place] = [&image, &top].map(|path| path.to_string_lossy());
+        let made = run(&argv([program, "-q", force, &*image]), b"")?;
+        assert!(made.status.success(), "{}", made.text());
+        let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
+        if !mounted.status.success() && name == "xfs" {
+            skip::part("no xfs");
+            continue;
+        }
+        assert!(mounted.status.success(), "{}", mounted.text());
+        tops.push(top);
+    }
+    Ok(Ok(tops))
 }
 
 /// A change of each kind that an Incremental has to find.
@@ -41,8 +49,8 @@ fn change(top: &Path, first: usize) {
     std::os::unix::fs::symlink("target", new("3/symlink")).unwrap();
 }
 
-/// Two clients that differ in their setting, and a tree of files on an ext4.
-fn start(name: &str, job: &[&str]) -> Result<std::result::Result<(Bed, PathBuf), &'static str>> {
+/// Two clients that differ in their setting, and a tree of files on each file system.
+fn start(name: &str, job: &[&str]) -> Result<std::result::Result<(Bed, Vec<PathBuf>), &'static str>> {
     let clients = ["off", "always"].map(|setting| {
         let mut client = ClientOptions::new(Fd::Ours).named(setting);
         let settings = [
@@ -55,17 +63,18 @@ fn start(name: &str, job: &[&str]) -> Result<std::result::Result<(Bed, PathBuf),
         client
     });
     let mut options = BedOptions::new(name, clients)?;
-    let top = match mount_ext4(options.folder.path())? {
-        Ok(mounted) => mounted.join("tree"),
+    let tops: Vec<PathBuf> = match mount_both(options.folder.path())? {
+        Ok(mounted) => mounted.iter().map(|top| top.join("tree")).collect(),
         Err(why) => return Ok(Err(why)),
     };
-    for number in 0..400 {
+    for (top, number) in tops.iter().flat_map(|top| (0..400).map(move |number| (top, number))) {
         let directory = top.join((number % 4).to_string());
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join(number.to_string()), "x".repeat(number)).unwrap();
     }
-    options.file_sets = vec![FileSet::new("Tree", &["Signature = MD5"], &[&top])];
-    Ok(Ok((Bed::start(options)?, top)))
+    options.file_sets =
+        vec![FileSet::new("Tree", &["Signature = MD5"], &tops.iter().map(PathBuf::as_path).collect::<Vec<_>>())];
+    Ok(Ok((Bed::start(options)?, tops)))
 }
 
 /// Runs a job of each client after changes, and compares what they have saved.
@@ -90,7 +99,7 @@ fn jobs_save_the_same(bed: &Bed, level: &str) -> Result<usize> {
 
 #[test]
 fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
-    let (mut bed, top) = match start("inode-scan", &[])? {
+    let (mut bed, tops) = match start("inode-scan", &[])? {
         Ok(started) => started,
         Err(why) => return skip::test(why),
     };
@@ -102,42 +111,52 @@ fn an_incremental_with_an_inode_scan_saves_the_same_records() -> Result<()> {
     }
     for (round, level) in ["Differential", "Incremental"].into_iter().enumerate() {
         next_second()?;
-        change(&top, round * 20);
+        for top in &tops {
+            change(top, round * 20);
+        }
         jobs_save_the_same(&bed, level)?;
     }
-    for (client, is_told) in [("off", false), ("always", true)] {
-        assert_eq!(bed.client(client)?.daemon().output().contains("inode scan"), is_told, "{client}");
+    for (client, wanted) in [("off", 0), ("always", 2 * tops.len())] {
+        let output = bed.client(client)?.daemon().output();
+        let is_scan = |line: &&str| line.contains("inode scan") && !line.contains("no inode scan");
+        assert_eq!(output.lines().filter(is_scan).count(), wanted, "{client}: {output}");
     }
     Ok(())
 }
 
 #[test]
 fn an_accurate_job_with_an_inode_scan_saves_the_same_records_and_names_the_same_deleted_files() -> Result<()> {
-    let (bed, top) = match start("inode-scan-acc", &["Accurate = yes"])? {
+    let (bed, tops) = match start("inode-scan-acc", &["Accurate = yes"])? {
         Ok(started) => started,
         Err(why) => return skip::test(why),
     };
-    let old = top.join("3/old times");
-    fs::write(top.join("aside"), "restored").unwrap();
+    for top in &tops {
+        fs::write(top.join("aside"), "restored").unwrap();
+    }
     next_second()?;
     for client in ["off", "always"] {
         bed.backup(client, "level=Full")?.must_be_good()?;
     }
     for (round, level) in ["Differential", "Incremental", "Incremental"].into_iter().enumerate() {
         next_second()?;
-        change(&top, round * 20);
-        if round == 1 {
-            fs::rename(top.join("aside"), &old).unwrap();
-            fs::File::open(&old).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+        for top in &tops {
+            change(top, round * 20);
+            let old = top.join("3/old times");
+            if round == 1 {
+                fs::rename(top.join("aside"), &old).unwrap();
+                fs::File::open(&old).unwrap().set_modified(std::time::UNIX_EPOCH).unwrap();
+            }
         }
         let deleted = jobs_save_the_same(&bed, level)?;
-        assert!(deleted >= 3, "{level}: {deleted}");
+        assert!(deleted >= 3 * tops.len(), "{level}: {deleted}");
         if round == 1 {
             // All in it is new and gone, and back again.
             for (from, to) in [("0", "4"), ("4", "0")] {
-                fs::rename(top.join(from), top.join(to)).unwrap();
+                for top in &tops {
+                    fs::rename(top.join(from), top.join(to)).unwrap();
+                }
                 let deleted = jobs_save_the_same(&bed, level)?;
-                assert!(deleted > 90, "{deleted}");
+                assert!(deleted > 90 * tops.len(), "{deleted}");
             }
         }
     }

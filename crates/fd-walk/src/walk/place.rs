@@ -9,7 +9,7 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::spare::Unsettled;
+use super::unsettled::Unsettled;
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory::{self, Leaf};

@@ -1,7 +1,6 @@
 //! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong, or
 //! a directory has changed.
 
-use std::cell::{Cell, RefCell};
 use std::os::fd::BorrowedFd;
 
 use fd_messages::MessageType;
@@ -11,10 +10,11 @@ use rustix::io::Errno;
 use super::judge::{Changed, Judge};
 use super::place::Place;
 use super::report::Report;
+use super::unsettled::Unsettled;
 use crate::ahead::Ahead;
 use crate::attributes::Found;
 use crate::directory::{AGAIN, push_name};
-use crate::scan::{Moment, Scans};
+use crate::scan::Scans;
 use crate::settings::WalkEnd;
 use crate::texts;
 
@@ -26,31 +26,6 @@ pub(super) enum Spare {
     Found(Result<Found, Errno>),
     /// It has been dealt with.
     Done,
-}
-
-/// A directory settles what was left out in it after so many bytes of names.
-const MOST_UNSETTLED: usize = 16 * 1024;
-
-/// What was left out in a directory in which files can be exchanged without a change of their times
-/// (see `scan`), until it is known that it has not changed meanwhile.
-pub(super) struct Unsettled {
-    /// When it was opened, before its first names were read.
-    opened: Moment,
-    names: RefCell<Vec<u8>>,
-    count: Cell<u64>,
-    /// It has changed: nothing more is left out in it.
-    has_changed: Cell<bool>,
-}
-
-impl Unsettled {
-    pub(super) const fn new(opened: Moment) -> Self {
-        Self { opened, names: RefCell::new(Vec::new()), count: Cell::new(0), has_changed: Cell::new(false) }
-    }
-
-    /// Whether it is time to settle.
-    pub(super) fn is_full(&self) -> bool {
-        self.names.borrow().len() >= MOST_UNSETTLED
-    }
 }
 
 /// See the module.
