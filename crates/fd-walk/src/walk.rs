@@ -4,8 +4,8 @@
 //! - `place`: the position of an entry in the tree, and system calls there.
 //! - `judge`: what decides about an entry.
 //! - `examine`: what becomes of an entry.
-//! - `spare`: what is left out without a look, because an inode scan has found it; `unsettled`: what
-//!   of it may have to be looked up after all.
+//! - `spare`: what is left out without a look, because an inode scan has found it;
+//!   `unsettled`: what of it may have to be looked up after all.
 //! - `report`: events and counts.
 
 mod examine;
