@@ -115,8 +115,9 @@ pub trait WalkHost {
         true
     }
 
-    /// Compares an entry with the accurate list. Called once for each entry whose attributes were
-    /// read, before it is accepted or rejected, as in the stock daemon (reference 03 §5.2 step 6).
+    /// Compares an entry with the accurate list. Called for each entry whose attributes were read,
+    /// or found by an inode scan, before it is accepted or rejected, as in the stock daemon
+    /// (reference 03 §5.2 step 6); again for what a scan has left out and is looked up after all.
     fn compare(&self, candidate: &Candidate<'_>) -> Comparison {
         let _ = candidate;
         Comparison::ByTime

@@ -21,7 +21,7 @@ fn table() -> std::io::Result<Vec<u8>> {
 
 /// Whether the file system of this device writes times late (`lazytime`), or knows half of each
 /// owner (`nouid32`).
-pub(super) fn is_lazy(dev: u64) -> std::io::Result<bool> {
+pub(super) fn hides_attributes(dev: u64) -> std::io::Result<bool> {
     let device = format!("{}:{}", major(dev), minor(dev));
     let has = |line: &[u8]| {
         let options: [&[u8]; 2] = [b"lazytime", b"nouid32"];
@@ -83,6 +83,6 @@ mod tests {
         ] {
             assert!(!has(line), "{line}");
         }
-        assert!(!is_lazy(0).unwrap());
+        assert!(!hides_attributes(0).unwrap());
     }
 }

@@ -62,15 +62,23 @@ impl Device for Disk {
 }
 
 /// The inodes of the file system of this directory, which has this device, if there are no more to
-/// be read than these.
-pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64) -> Result<Table, Refusal> {
+/// be read than these. `sizes`: they are to be those that lookups find.
+pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -> Result<Table, Refusal> {
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
     match fstatfs(directory).map_err(io::Error::from)?.f_type {
         EXT => {}
-        XFS if mounts::is_lazy(dev)? => return Err(Refusal::Unknown("mount option")),
-        XFS => return Ok(Table::Xfs(Xfs::new(Arc::clone(directory), most))),
+        XFS => {
+            if mounts::hides_attributes(dev)? {
+                return Err(Refusal::Unknown("mount option"));
+            }
+            if sizes {
+                // It tells of those that are on the disk.
+                syncfs(directory).map_err(io::Error::from)?;
+            }
+            return Ok(Table::Xfs(Xfs::new(Arc::clone(directory), most)));
+        }
         _ => return Err(Refusal::Unknown("file system")),
     }
     let device = device(dev)?;
@@ -82,7 +90,7 @@ pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64) -> Result<Tabl
         }
     }
     // Older kernels may have times only in inodes that are in memory, even when these are written.
-    if mounts::is_lazy(dev)? {
+    if mounts::hides_attributes(dev)? {
         return Err(Refusal::Unknown("mount option"));
     }
     // It may have been mounted with that before.

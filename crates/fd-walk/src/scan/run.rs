@@ -89,7 +89,8 @@ impl Run {
 
 fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, most: u64, stop: &AtomicBool) -> Result<Known, Refusal> {
     let begun = Moment::now();
-    let table = open::open(&directory, dev, most)?;
+    let sizes = wanted.compared.is_some_and(|compared| compared.size);
+    let table = open::open(&directory, dev, most, sizes)?;
     let (mut old, mut has_room, mut inodes) = (Inodes::default(), true, 0);
     let mut prints = wanted.compared.map(Prints::new);
     for group in 0.. {

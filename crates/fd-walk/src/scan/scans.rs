@@ -40,6 +40,14 @@ impl Used {
         }
     }
 
+    fn take_up(&mut self, ino: u64) {
+        if let Some((place, bit)) = self.known.old.find(ino)
+            && let Some(bits) = self.left_out.get_mut(place)
+        {
+            *bits &= !bit;
+        }
+    }
+
     fn has_left_out(&self, ino: u64) -> bool {
         let found = self.known.old.find(ino);
         found.is_some_and(|(place, bit)| self.left_out.get(place).is_some_and(|bits| bits & bit != 0))
@@ -206,6 +214,17 @@ impl Scans {
                 && *of == dev
             {
                 used.leave_out(ino);
+            }
+        }
+    }
+
+    /// An entry that was left out has been looked up after all, and has no other name.
+    pub(crate) fn take_up(&mut self, dev: u64, ino: u64) {
+        for (of, state) in &mut self.at {
+            if let State::Used(used) | State::Wrong(used) = state
+                && *of == dev
+            {
+                used.take_up(ino);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use fd_records::Stat;
 
-/// An inode that is in use. Each attribute is what a lookup finds.
+/// An inode that is in use. Each attribute is what a lookup finds, the size if that was asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Inode {
     pub(crate) ino: u64,

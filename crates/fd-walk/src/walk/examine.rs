@@ -120,6 +120,10 @@ impl<'w> Walker<'w> {
         if !self.sparing.has_its_turn(&found.0) {
             return Ok(None);
         }
+        if place.leaf == AGAIN && found.0.nlink == 1 {
+            // Not to be saved twice, should the scan be found wrong.
+            self.sparing.scans.take_up(found.0.dev, found.0.ino);
+        }
         self.report.is_muted = false;
         let done = self.file(place, found, is_last);
         self.report.is_muted = self.sparing.looks_again;
