@@ -255,7 +255,8 @@ impl AccurateList {
         // and no letter compares that: the data is compared then, as without `o`.
         let confirms = criteria::wants_confirmation(letters);
         let is_certain = confirms && candidate.stat.ctime == known.stat.ctime;
-        if !has_no_data {
+        // What the Options leave out of a Full on a base has no record that a link could lead to.
+        if !has_no_data && (candidate.accepted || !self.level.full) {
             state.list.note_inode(id, candidate.stat.ino);
         }
         let on_equal_data = match (differs, verifiable, confirms) {

@@ -797,7 +797,7 @@ fn files_of_a_base_job_have_a_base_record() {
 #[test]
 fn what_the_options_leave_out_has_no_base_record() {
     for (level, tail) in [(BASE, vec![("d/base", 24), ("d/out/", 24)]), (CHANGES, vec![("d/gone", 23)])] {
-        let mut accurate = Accurate::new("MJpug5s:", level, 4);
+        let mut accurate = Accurate::new("MJpug5s:", level, 5);
         let walk = accurate.bed.plan.walk.clone();
         let lines = ["I", "O e", "WF *.iso", "O e", "WD */left", "O MJpug5s:Cs:", "N", "F @", "N", "N"];
         accurate.bed = Bed::with_lines(&lines);
@@ -811,6 +811,14 @@ fn what_the_options_leave_out_has_no_base_record() {
         }
         for directory in ["d/out/", "d/left/"] {
             accurate.list(directory, "");
+        }
+        // A link to what was left out has its data: else there would be one more in `tail`.
+        accurate.bed.file("d/first.iso", HELLO);
+        fs::hard_link(accurate.bed.path("d/first.iso"), accurate.bed.path("d/link")).unwrap();
+        let stat = stat_of(&accurate.bed.path("d/link"));
+        for (name, link_fi) in [("d/first.iso", 0), ("d/link", 4)] {
+            let name = accurate.bed.name(name);
+            accurate.list.add(&listed_link(&name, stat, link_fi, HELLO_DIGEST, 0));
         }
         if level == CHANGES {
             accurate.list_as("d/gone", Stat::default(), "", 0);
