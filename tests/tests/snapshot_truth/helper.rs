@@ -54,6 +54,16 @@ impl Daemon {
         (answer, done.status.code())
     }
 
+    /// The directory of snapshots that is named where none is wanted.
+    fn named_if_disabled(&mut self) -> Option<PathBuf> {
+        let configuration = fs::read(&self.configuration).unwrap();
+        fs::write(&self.configuration, [&configuration[..], b"disabled = yes\n"].concat()).unwrap();
+        let (answer, status) = self.ask("support");
+        assert_eq!(status, Some(1), "{answer:?}");
+        fs::write(&self.configuration, configuration).unwrap();
+        answer.get("snapdirectory").map(|named| path(named))
+    }
+
     fn good(&mut self, action: &str) -> BTreeMap<String, Vec<u8>> {
         let (answer, status) = self.ask(action);
         assert_eq!(status, Some(0), "{action}: {:?}", answer.get("error").map(|text| String::from_utf8_lossy(text)));
@@ -112,7 +122,12 @@ fn of_the_top(btrfs: &Btrfs) -> Result<()> {
     fs::write(top.join("file"), "before").unwrap();
     let mut daemon = Daemon::new(btrfs, top)?;
     assert_eq!(daemon.good("support")["device"], top.as_os_str().as_bytes());
+    // Where none is wanted, it may be that of another program.
+    fs::create_dir_all(top.join(".snapshots/hourly.0")).unwrap();
+    assert_eq!(daemon.named_if_disabled(), None);
+    fs::remove_dir_all(top.join(".snapshots")).unwrap();
     assert_eq!(path(&daemon.good("create")["volume"]), top.join(".snapshots").join(NAME));
+    assert_eq!(daemon.named_if_disabled(), Some(top.join(".snapshots")));
     fs::write(top.join("file"), "after").unwrap();
     assert!(daemon.error("create").ends_with("there is a snapshot of this name already"));
     let mounted = daemon.good("mount");

@@ -70,13 +70,16 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
 }
 
 /// Whether there can be a snapshot. The directory of earlier ones is named also where the settings
-/// want none: the daemon leaves it out of what it reads as it is now.
+/// want none, if it has some: the daemon leaves it out of what it reads as it is now.
 fn support(work: &Work<'_>, backend: &dyn Backend, failed: impl Fn(Failure) -> Answer) -> Answer {
-    let possible = backend.support(work);
-    let has_directory = matches!(possible, Ok(_) | Err(Failure::Skipped(_)));
-    let directory = if has_directory { backend.directory(work) } else { None };
     let wanted = if work.settings.disabled { Err(Failure::Disabled) } else { work.must_not_be_skipped() };
-    let answer = wanted.and(possible).unwrap_or_else(failed);
+    let possible = wanted.and_then(|()| backend.support(work));
+    let directory = match possible {
+        Ok(_) => backend.directory(work),
+        Err(Failure::Disabled | Failure::Skipped(_)) => backend.directory_of_kept(work),
+        Err(_) => None,
+    };
+    let answer = possible.unwrap_or_else(failed);
     let named = directory.map_or_else(Answer::new, |path| Answer::new().quoted("snapdirectory", path).end_line());
     answer.and(&named)
 }

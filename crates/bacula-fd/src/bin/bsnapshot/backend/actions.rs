@@ -19,6 +19,10 @@ pub(super) trait Backend {
     /// The directory below the mount point in which snapshots are seen, if it is not another
     /// user's.
     fn directory(&self, work: &Work<'_>) -> Option<PathBuf>;
+    /// The same, if earlier snapshots are seen there now.
+    fn directory_of_kept(&self, _work: &Work<'_>) -> Option<PathBuf> {
+        None
+    }
     fn create(&self, work: &Work<'_>) -> Outcome<Answer>;
     fn mount(&self, work: &Work<'_>) -> Outcome<Answer>;
 

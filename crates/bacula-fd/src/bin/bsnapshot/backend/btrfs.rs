@@ -72,6 +72,13 @@ impl Backend for Btrfs {
         work.own_directory(&work.top().ok()?)
     }
 
+    fn directory_of_kept(&self, work: &Work<'_>) -> Option<PathBuf> {
+        // Other programs keep directories of theirs here.
+        let directory = snapshot_directory(&work.top().ok()?, &work.settings.snapshot_dir).ok()??;
+        let is_one = |name: &OsString| matches!(directory.child(name), Ok(Some(found)) if is_subvolume(&found));
+        directory.names().ok()?.iter().any(is_one).then(|| work.snapshot_directory())
+    }
+
     fn create(&self, work: &Work<'_>) -> Outcome<Answer> {
         let created = now();
         let volume = make(work).map_err(|failure| {
