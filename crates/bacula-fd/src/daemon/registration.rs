@@ -40,6 +40,30 @@ enum Left {
     Lost(String),
 }
 
+/// Why a Director could not be called since the last time that it could: each reason is told once.
+#[derive(Default)]
+struct Failures(Vec<String>);
+
+impl Failures {
+    /// So many different ones are told.
+    const MOST: usize = 8;
+
+    fn is_new(&self, why: &str) -> bool {
+        self.0.len() < Self::MOST && !self.0.iter().any(|told| told == why)
+    }
+
+    fn note(&mut self, why: String) {
+        if self.is_new(&why) {
+            self.0.push(why);
+        }
+    }
+
+    /// Whether there were some.
+    fn end(&mut self) -> bool {
+        !std::mem::take(&mut self.0).is_empty()
+    }
+}
+
 /// Starts a thread for every Director that is to be called.
 pub(crate) fn start(daemon: &Arc<Daemon>) {
     for number in 0..daemon.config().directors.len() {
@@ -65,7 +89,7 @@ pub(crate) fn start(daemon: &Arc<Daemon>) {
 /// Keeps a connection ready for as long as the daemon lives.
 fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
     let mut timetable = Timetable::new(director.schedule.as_ref());
-    let mut failing = false;
+    let mut failures = Failures::default();
     loop {
         if !timetable.is_open(clock::seconds()) {
             thread::sleep(LOOK);
@@ -74,26 +98,27 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
         let made = Instant::now();
         let left = match register(daemon, director) {
             Ok(channel) => {
-                if std::mem::take(&mut failing) {
+                if failures.end() {
                     tracing::warn!(director = %director.name, "the Director accepts our calls again");
                 }
                 wait_for_call(channel, director.reconnection_time, &mut timetable)
             }
             Err(error) => {
-                if !failing {
+                let why = error.to_string();
+                if failures.is_new(&why) {
                     report(daemon, director, &error);
                 }
-                Left::Lost(error.to_string())
+                Left::Lost(why)
             }
         };
         match left {
             Left::Called(channel) => serve(daemon, *channel),
             Left::Enough => {}
             Left::Lost(why) => {
-                // Logged once, and again after a success in between.
-                if !std::mem::replace(&mut failing, true) {
+                if failures.is_new(&why) {
                     tracing::warn!(director = %director.name, %why, "the Director can't be called; retrying");
                 }
+                failures.note(why);
                 // A Director that drops every connection at once must not cause calls in a tight
                 // loop.
                 if made.elapsed() < PAUSE {
@@ -184,4 +209,25 @@ fn serve(daemon: &Arc<Daemon>, channel: Channel) {
     let shared = Arc::clone(daemon);
     let peer = channel.address().to_string();
     listener::serve(&peer, move || director::serve_channel(&shared, channel, slot));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_for_which_a_director_can_not_be_called_is_told_once_until_it_can() {
+        let mut failures = Failures::default();
+        let mut told = |why: &str| {
+            let is_new = failures.is_new(why);
+            failures.note(why.to_owned());
+            is_new
+        };
+        let reasons = ["refused", "refused", "certificate", "refused", "certificate"];
+        assert_eq!(reasons.map(&mut told), [true, false, true, false, false]);
+        // Not without end.
+        let many = (0..20).filter(|number| told(&number.to_string())).count();
+        assert_eq!(many, Failures::MOST - 2);
+        assert!(failures.end() && !failures.end() && failures.is_new("refused"));
+    }
 }
