@@ -226,6 +226,12 @@ impl AccurateList {
         (is_whole && !state.list.dangles(id, candidate.stat.ino)).then_some(known)
     }
 
+    /// Whether a record of this entry is there that a hard link can lead to: what the Options leave
+    /// out of a Full on a base has none.
+    const fn may_be_linked_to(&self, candidate: &Candidate<'_>) -> bool {
+        candidate.accepted || !self.level.full
+    }
+
     /// Compares an entry of the walk with the list (reference 04 §13.4).
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.state.lock();
@@ -255,8 +261,7 @@ impl AccurateList {
         // and no letter compares that: the data is compared then, as without `o`.
         let confirms = criteria::wants_confirmation(letters);
         let is_certain = confirms && candidate.stat.ctime == known.stat.ctime;
-        // What the Options leave out of a Full on a base has no record that a link could lead to.
-        if !has_no_data && (candidate.accepted || !self.level.full) {
+        if !has_no_data && self.may_be_linked_to(candidate) {
             state.list.note_inode(id, candidate.stat.ino);
         }
         let on_equal_data = match (differs, verifiable, confirms) {

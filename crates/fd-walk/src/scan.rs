@@ -22,8 +22,9 @@
 //! record stays in the list until the entry is saved again, so the next accurate job compares
 //! whatever has changed meanwhile with it once more. That an entry is old by the times adds
 //! nothing to what the list says; but almost all that is as the list has it is old, and what is
-//! not old is so looked up ahead of the walk. (What is old and not as the list has it is not.) A list that compares data, access times, or the times
-//! with "since", has no scan, nor has a Full on a base.
+//! not old is so looked up ahead of the walk. (What is old and not as the list has it is not.) A
+//! list that compares data, access times, or the times with "since", has no scan, nor has a Full
+//! on a base.
 //!
 //! Only a clock that is set back could give such a change an earlier time. So nothing is left out
 //! any more once the clock has been. (Back and forward again between two entries isn't noticed.)

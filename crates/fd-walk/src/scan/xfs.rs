@@ -1,6 +1,6 @@
 //! The inodes of XFS, which the kernel tells of as of lookups (`XFS_IOC_BULKSTAT`): each is in
-//! memory then, or is read from the disk into it. Only a file's size is that on the disk, until what
-//! was written is there.
+//! memory then, or is read from the disk into it. Only a file's size is that on the disk, until
+//! what was written is there.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
