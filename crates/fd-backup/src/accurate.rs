@@ -226,9 +226,9 @@ impl AccurateList {
         (is_whole && !state.list.dangles(id, candidate.stat.ino)).then_some(known)
     }
 
-    /// Whether a record of this entry is there that a hard link can lead to: what the Options leave
-    /// out of a Full on a base has none.
-    const fn may_be_linked_to(&self, candidate: &Candidate<'_>) -> bool {
+    /// Whether an entry that is as in the list has a record: what the Options leave out of a Full
+    /// on a base has none that a restore would bring, or a hard link could lead to.
+    const fn keeps_record_of(&self, candidate: &Candidate<'_>) -> bool {
         candidate.accepted || !self.level.full
     }
 
@@ -261,7 +261,7 @@ impl AccurateList {
         // and no letter compares that: the data is compared then, as without `o`.
         let confirms = criteria::wants_confirmation(letters);
         let is_certain = confirms && candidate.stat.ctime == known.stat.ctime;
-        if !has_no_data && self.may_be_linked_to(candidate) {
+        if !has_no_data && self.keeps_record_of(candidate) {
             state.list.note_inode(id, candidate.stat.ino);
         }
         let on_equal_data = match (differs, verifiable, confirms) {
@@ -305,9 +305,8 @@ impl AccurateList {
         self.note_unchanged(&mut self.state.lock(), token.id, stat);
     }
 
-    /// A restore would bring what the Options leave out of a Full on a base.
     fn leave_unchanged(&self, state: &mut State, id: RecordId, candidate: &Candidate<'_>) {
-        if candidate.accepted || !self.level.full {
+        if self.keeps_record_of(candidate) {
             self.note_unchanged(state, id, candidate.stat);
         }
     }

@@ -32,19 +32,12 @@ struct Used {
 }
 
 impl Used {
-    fn leave_out(&mut self, ino: u64) {
+    /// Notes whether an inode was left out.
+    fn note(&mut self, ino: u64, is_left_out: bool) {
         if let Some((place, bit)) = self.known.old.find(ino)
             && let Some(bits) = self.left_out.get_mut(place)
         {
-            *bits |= bit;
-        }
-    }
-
-    fn take_up(&mut self, ino: u64) {
-        if let Some((place, bit)) = self.known.old.find(ino)
-            && let Some(bits) = self.left_out.get_mut(place)
-        {
-            *bits &= !bit;
+            *bits = if is_left_out { *bits | bit } else { *bits & !bit };
         }
     }
 
@@ -213,7 +206,7 @@ impl Scans {
             if let State::Used(used) = state
                 && *of == dev
             {
-                used.leave_out(ino);
+                used.note(ino, true);
             }
         }
     }
@@ -224,7 +217,7 @@ impl Scans {
             if let State::Used(used) | State::Wrong(used) = state
                 && *of == dev
             {
-                used.take_up(ino);
+                used.note(ino, false);
             }
         }
     }

@@ -40,12 +40,8 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
         Answer::failed(action, fail_job, &failure)
     };
     let backend = backend(work.request);
-    if action == Action::Support
-        && let Some(backend) = backend
-    {
-        return support(work, backend, failed);
-    }
-    if work.settings.disabled && action.starts_something() {
+    let says_so_itself = action == Action::Support && backend.is_some();
+    if work.settings.disabled && action.starts_something() && !says_so_itself {
         return failed(Failure::Disabled);
     }
     let Some(backend) = backend else {
@@ -54,8 +50,9 @@ pub(crate) fn run(work: &Work<'_>, action: Action) -> Answer {
     };
     let done = match action {
         Action::Subvolumes => backend.subvolumes(work),
-        // `Check` is of what is installed and works, too.
-        Action::Support | Action::Check => {
+        Action::Support => return support(work, backend, failed),
+        // Of what is installed and works, too.
+        Action::Check => {
             let supported = work.must_not_be_skipped().and_then(|()| backend.support(work));
             supported.and_then(|answer| backend.list(work).map(|_| answer))
         }

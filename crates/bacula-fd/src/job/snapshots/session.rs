@@ -160,18 +160,13 @@ impl<'j> Session<'j> {
             if !wanted() {
                 break;
             }
-            let mut note = |directory: Vec<u8>| {
-                if directory.starts_with(b"/") {
-                    directories.push(plain_path(&directory));
-                }
-            };
             let about = match scan::support(&self.helper, mount, name, wanted) {
                 Ok(mut about) => {
-                    note(std::mem::take(&mut about.snap_directory));
+                    directories.extend(named(&std::mem::take(&mut about.snap_directory)));
                     about
                 }
                 Err(failed) => {
-                    note(failed.snap_directory);
+                    directories.extend(named(&failed.snap_directory));
                     // It has not said that there can be none.
                     if failed.was_ended && wanted() {
                         let text = texts::snapshot_not_created(&mount.point, &failed.error);
@@ -376,10 +371,15 @@ pub(crate) fn hidden(order: &Order<'_>, fileset: &Arc<FileSet>, job: &Job, wante
         for mount in mounts.take_while(|_| wanted()) {
             let answer = scan::support(helper, mount, name, wanted);
             let directory = answer.map_or_else(|failed| failed.snap_directory, |about| about.snap_directory);
-            places.extend(directory.starts_with(b"/").then(|| plain_path(&directory)));
+            places.extend(named(&directory));
         }
     }
     hiding(&places)
+}
+
+/// The directory of snapshots that the helper has named, if it has.
+fn named(directory: &[u8]) -> Option<Vec<u8>> {
+    directory.starts_with(b"/").then(|| plain_path(directory))
 }
 
 /// No snapshots, but these directories are left out.
