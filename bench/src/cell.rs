@@ -10,7 +10,7 @@ use crate::tree::{Kind, Suite, Tree};
 
 mod variant;
 
-pub use variant::{BUCKET_AWAY, Codec, Image, Mechanism, Mounted, Part, Traffic, Variant};
+pub use variant::{BUCKET_AWAY, Codec, Image, Mechanism, Mounted, Part, Since, Traffic, Variant};
 
 /// What a job does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,20 +144,10 @@ impl Cell {
         for kind in [Kind::Manyfiles, Kind::Media, Kind::Mixed] {
             add(kind, 1, &[Variant::PkiAgain], &[Full]);
         }
-        for thousands in [500, 1320] {
-            add(Kind::Tiny, thousands, &[Variant::Accurate], &[Incremental]);
-        }
         add(Kind::Hole, 64, &[Variant::SparseUnsigned], &[Full]);
-        let two = [Full, Incremental];
-        for (thousands, levels) in [(10, &every[..]), (100, &every), (1000, &two), (1320, &two)] {
-            add(Kind::Tiny, thousands, &[Variant::Default], levels);
-        }
         add(Kind::Media, 16, &[Variant::Default], &[Restore]);
         add(Kind::Media, 4, &[Variant::Packed(Codec::Lzo)], &[Full]);
         add(Kind::Manyfiles, 10, &[Variant::Unchanged], &[Incremental]);
-        add(Kind::Tiny, 1000, &[Variant::Unchanged], &[Incremental]);
-        add(Kind::Tiny, 300, &[Variant::ColdUnchanged], &[Full, Incremental]);
-        add(Kind::Tiny, 300, &Image::ALL.map(Variant::OnImage), &[Incremental]);
         let slow = [0, 1, 5, 20].map(Variant::Slow);
         for thousands in [1, 10] {
             add(Kind::Small, thousands, &slow, &[Full, Incremental, Restore]);
@@ -168,7 +158,34 @@ impl Cell {
         add(Kind::Small, 1, &[tuned], &[Full]);
         add(Kind::Small, 3, &[tuned, plain], &[Full, Incremental]);
         add(Kind::Small, 3, &[256, 768].map(|in_flight| bucket(Mounted::Tuned, in_flight)), &[Full]);
+        cells.extend(Self::of_tiny_files());
         cells.extend(Self::of_objects());
+        cells
+    }
+
+    /// Very many small files, most of which have not changed.
+    fn of_tiny_files() -> Vec<Self> {
+        use Level::{Differential, Full, Incremental, Restore};
+        let mut cells = Vec::new();
+        let mut add = |scale, variants: &[Variant], levels: &[Level]| {
+            let tree = Tree { kind: Kind::Tiny, scale };
+            for &variant in variants {
+                cells.extend(levels.iter().map(|&level| Self { tree, variant, level }));
+            }
+        };
+        let (every, two) = ([Full, Differential, Incremental, Restore], [Full, Incremental]);
+        for (thousands, levels) in [(10, &every[..]), (100, &every), (1000, &two), (1320, &two)] {
+            add(thousands, &[Variant::Default], levels);
+        }
+        for thousands in [500, 1320] {
+            add(thousands, &[Variant::Accurate], &[Incremental]);
+        }
+        add(1000, &[Variant::Unchanged], &[Incremental]);
+        add(300, &[Variant::ColdUnchanged], &two);
+        let on_images = Since::ALL.map(|since| Image::ALL.map(|image| Variant::OnImage(since, image)));
+        for thousands in [300, 1320] {
+            add(thousands, on_images.as_flattened(), &[Incremental]);
+        }
         cells
     }
 
@@ -212,7 +229,7 @@ impl Cell {
                 | Variant::Bucket(..)
                 | Variant::ReadOnly
                 | Variant::Fscrypt
-                | Variant::OnImage(_)
+                | Variant::OnImage(..)
                 | Variant::Changing(_)
         );
         variant || matches!(self.tree.kind, Kind::Single | Kind::Holes | Kind::Objects | Kind::Foreign(_))

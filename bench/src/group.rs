@@ -17,7 +17,7 @@ use bed::{
 use nix::time::{ClockId, clock_getcpuclockid};
 use nix::unistd::{Pid, sync};
 
-use crate::cell::{Cell, Codec, Image, Level, Mechanism, Traffic, Variant};
+use crate::cell::{Cell, Codec, Level, Mechanism, Traffic, Variant};
 use crate::changing::Changing;
 use crate::connection::Watch;
 use crate::far::{Line, Way};
@@ -189,7 +189,7 @@ impl<'a> Group<'a> {
             return Ok(());
         }
         for _ in 0..times {
-            self.tree.touch()?;
+            self.tree.touch(&self.places.cached)?;
             for side in Side::BOTH {
                 let job = self.bed.backup(side.name(), &format!("level={saved}"))?.must_be_good()?;
                 self.chains.entry((level, side)).or_default().push(job);
@@ -203,7 +203,7 @@ impl<'a> Group<'a> {
     pub fn replica(&mut self, cell: Cell, replica: u32, turns: &[Side]) -> Result<Replica> {
         let touches = matches!(cell.level, Level::Differential | Level::Incremental);
         if touches && cell.variant.touches() {
-            self.tree.touch()?;
+            self.tree.touch(&self.places.cached)?;
         }
         self.restored.renew();
         let mut samples = Vec::new();
@@ -560,7 +560,7 @@ fn has_floor(cell: Cell) -> bool {
 /// The daemons of a bed, and the floor's stand-in.
 fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
     let mut clients: Vec<_> = Fd::BOTH.map(ClientOptions::new).into();
-    if cell.variant == Variant::Accurate {
+    if cell.variant.is_accurate() {
         for client in &mut clients {
             client.job.push("Accurate = yes".to_owned());
         }
@@ -572,7 +572,7 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
     }
     let own = match cell.variant {
-        Variant::OnImage(Image::Ext4Scan | Image::XfsScan) => Some("job.inode_scan = \"always\""),
+        Variant::OnImage(_, image) if image.is_scanned() => Some("job.inode_scan = \"always\""),
         Variant::Without(mechanism) => mechanism.setting(),
         _ => None,
     };

@@ -36,7 +36,7 @@ impl Places {
         match variant {
             Variant::Slow(_) => SlowStorage::missing().map(str::to_owned),
             Variant::ReadOnly if !geteuid().is_root() => Some("needs root".to_owned()),
-            Variant::OnImage(image) => {
+            Variant::OnImage(_, image) => {
                 let program = image.program().first().filter(|program| !is_on_path(program));
                 program.map(|program| format!("{program} is not on PATH"))
             }
@@ -86,10 +86,10 @@ impl Places {
                 let place = beside("read-only-tree")?;
                 Ok(Self { _mounts: vec![read_only(&itself, &place)?], tree: place, cached: itself, restored: all })
             }
-            Variant::OnImage(_) | Variant::Fscrypt => {
+            Variant::OnImage(..) | Variant::Fscrypt => {
                 let place = beside("image")?;
                 let mounted = match variant {
-                    Variant::OnImage(image) => on_image(&itself, &place, image.program())?,
+                    Variant::OnImage(_, image) => on_image(&itself, &place, image.program())?,
                     _ => encrypted(&itself, &place)?,
                 };
                 let tree = place.join(TREE);

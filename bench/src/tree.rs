@@ -121,7 +121,7 @@ pub struct Standing {
     pub path: PathBuf,
     /// Whether it was made just now.
     pub is_new: bool,
-    /// The files that are touched between two jobs: always the same.
+    /// The files below it that are touched between two jobs: always the same.
     touched: Vec<PathBuf>,
 }
 
@@ -132,7 +132,7 @@ impl Tree {
         let mark = folder.join(format!("{self}.complete"));
         let list = fs::read_to_string(&mark).unwrap_or_default();
         if let Some(touched) = list.strip_prefix(&format!("{EDITION}\n")) {
-            let touched = touched.lines().map(|name| path.join(name)).collect();
+            let touched = touched.lines().map(PathBuf::from).collect();
             return Ok(Standing { path, is_new: false, touched });
         }
         if path.exists() {
@@ -141,9 +141,10 @@ impl Tree {
         fs::create_dir_all(&path).map_err(BedError::file("create", &path))?;
         let mut builder = Builder::new(&path, self);
         builder.fill(self)?;
-        let touched: Vec<PathBuf> = builder.files.iter().step_by(TOUCHED).cloned().collect();
+        let names = builder.files.iter().filter_map(|file| file.strip_prefix(&path).ok());
+        let touched: Vec<PathBuf> = names.step_by(TOUCHED).map(Path::to_owned).collect();
         let mut text = format!("{EDITION}\n");
-        for name in touched.iter().filter_map(|file| file.strip_prefix(&path).ok()) {
+        for name in &touched {
             text.push_str(&name.to_string_lossy());
             text.push('\n');
         }
@@ -154,12 +155,13 @@ impl Tree {
 }
 
 impl Standing {
-    /// Changes the modification time of the fixed hundredth of the files to now.
-    pub fn touch(&self) -> Result<()> {
+    /// Changes the modification time of the fixed hundredth of the files to now, in the tree or in
+    /// a copy.
+    pub fn touch(&self, tree: &Path) -> Result<()> {
         let (omit, now) = (TimeSpec::UTIME_OMIT, TimeSpec::UTIME_NOW);
-        for path in &self.touched {
-            utimensat(AT_FDCWD, path, &omit, &now, UtimensatFlags::NoFollowSymlink)
-                .map_err(|errno| BedError::file("touch", path)(errno.into()))?;
+        for path in self.touched.iter().map(|name| tree.join(name)) {
+            utimensat(AT_FDCWD, &path, &omit, &now, UtimensatFlags::NoFollowSymlink)
+                .map_err(|errno| BedError::file("touch", &path)(errno.into()))?;
         }
         Ok(())
     }
@@ -167,7 +169,7 @@ impl Standing {
     /// Looks at every entry and reads what is touched: what an Incremental needs.
     pub fn warm_touched(&self) -> Result<()> {
         visit(&self.path, &mut |_| Ok(()))?;
-        self.touched.iter().try_for_each(|path| warm(path))
+        self.touched.iter().try_for_each(|name| warm(&self.path.join(name)))
     }
 }
 

@@ -42,8 +42,8 @@ pub enum Variant {
     Unchanged,
     /// The same without a page cache.
     ColdUnchanged,
-    /// The same on a file system of its own.
-    OnImage(Image),
+    /// The tree is on a file system of its own, and the page cache is dropped.
+    OnImage(Since, Image),
     /// Through slowfs, with so many milliseconds before each operation; nothing has changed.
     Slow(u16),
     /// The same, but names and attributes are remembered, as by most file systems over a network.
@@ -149,6 +149,30 @@ impl Traffic {
     }
 }
 
+/// What a later job finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Since {
+    /// Nothing has changed.
+    Unchanged,
+    /// A hundredth of the files was touched.
+    Changed,
+    /// Nothing has changed, and `Accurate = yes`.
+    Accurate,
+}
+
+impl Since {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Unchanged, Self::Changed, Self::Accurate];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Unchanged => "unchanged",
+            Self::Changed => "changed",
+            Self::Accurate => "accurate",
+        }
+    }
+}
+
 /// A file system that is made for a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Image {
@@ -160,11 +184,13 @@ pub enum Image {
     Xfs,
     /// The same with an inode scan.
     XfsScan,
+    /// btrfs.
+    Btrfs,
 }
 
 impl Image {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan];
+    pub const ALL: [Self; 5] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan, Self::Btrfs];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -173,7 +199,13 @@ impl Image {
             Self::Ext4Scan => "ext4-scan",
             Self::Xfs => "xfs",
             Self::XfsScan => "xfs-scan",
+            Self::Btrfs => "btrfs",
         }
+    }
+
+    /// Whether ours does an inode scan.
+    pub fn is_scanned(self) -> bool {
+        matches!(self, Self::Ext4Scan | Self::XfsScan)
     }
 
     /// What makes it, without the place. An inode of ext4 for each block: its files are small.
@@ -181,6 +213,7 @@ impl Image {
         match self {
             Self::Ext4 | Self::Ext4Scan => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
             Self::Xfs | Self::XfsScan => &["mkfs.xfs", "-q", "-f"],
+            Self::Btrfs => &["mkfs.btrfs", "-q", "-f"],
         }
     }
 }
@@ -306,7 +339,7 @@ impl fmt::Display for Variant {
             Self::ColdUnchanged => "cold-unchanged",
             Self::ReadOnly => "read-only",
             Self::Fscrypt => "fscrypt",
-            Self::OnImage(image) => return write!(out, "cold-unchanged-{}", image.name()),
+            Self::OnImage(since, image) => return write!(out, "cold-{}-{}", since.word(), image.name()),
             Self::Changing(changer) => return write!(out, "changing-{}", changer.name()),
             Self::Packed(codec) => return out.write_str(&codec.word()),
             Self::Workers(codec, count) => return write!(out, "{}-workers{count}", codec.word()),
@@ -391,7 +424,7 @@ impl Variant {
             Self::Accurate
                 | Self::Unchanged
                 | Self::ColdUnchanged
-                | Self::OnImage(_)
+                | Self::OnImage(Since::Unchanged | Since::Accurate, _)
                 | Self::Slow(_)
                 | Self::SlowReads(_)
                 | Self::Bucket(..)
@@ -400,7 +433,12 @@ impl Variant {
 
     /// Whether the page cache is dropped before each job.
     pub fn is_cold(self) -> bool {
-        matches!(self, Self::Cold | Self::ColdUnchanged | Self::OnImage(_))
+        matches!(self, Self::Cold | Self::ColdUnchanged | Self::OnImage(..))
+    }
+
+    /// Whether jobs are accurate.
+    pub fn is_accurate(self) -> bool {
+        matches!(self, Self::Accurate | Self::OnImage(Since::Accurate, _))
     }
 
     /// Whether data is encrypted and signed.
