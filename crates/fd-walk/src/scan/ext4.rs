@@ -333,13 +333,14 @@ impl<D: Device> Ext4<D> {
         Ok(inodes)
     }
 
-    /// Passes on the inodes of one group until it is told to stop; `false`: there is no such group.
-    /// What can't be trusted is left out.
-    pub(crate) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<bool, Refusal> {
-        if group >= self.layout.groups {
-            return Ok(false);
-        }
-        let Some((begin, used)) = self.table_of(group)? else { return Ok(true) };
+    pub(crate) const fn groups(&self) -> u32 {
+        self.layout.groups
+    }
+
+    /// Passes on the inodes of one group until it is told to stop. What can't be trusted is left
+    /// out.
+    pub(crate) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
+        let Some((begin, used)) = self.table_of(group)? else { return Ok(()) };
         let len = self.layout.inode_len;
         let end = begin + u64::from(used) * len as u64;
         let (mut at, mut ino) = (begin, group.saturating_mul(self.layout.inodes_per_group));
@@ -351,11 +352,11 @@ impl<D: Device> Ext4<D> {
             for bytes in piece.chunks_exact(len) {
                 ino = ino.saturating_add(1);
                 if self.layout.inode(ino, bytes).is_some_and(|inode| !take(inode)) {
-                    return Ok(true);
+                    return Ok(());
                 }
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// All groups were read: whether that was all.

@@ -5,31 +5,40 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use fd_os::xfs::{Inodes, RECORD};
+use fd_os::sync::atomic::{AtomicU64, Ordering};
+use fd_os::xfs::{self, Inodes, RECORD};
 
 use super::table::{Inode, Refusal};
 
 /// See the module.
 pub(crate) struct Xfs {
     directory: Arc<OwnedFd>,
+    groups: u32,
     most: u64,
+    met: AtomicU64,
 }
 
 impl Xfs {
     /// The file system of this directory, of which no more inodes are read than these.
-    pub(super) const fn new(directory: Arc<OwnedFd>, most: u64) -> Self {
-        Self { directory, most }
+    pub(super) fn new(directory: Arc<OwnedFd>, most: u64) -> Result<Self, Refusal> {
+        let groups = xfs::groups(&directory)?;
+        Ok(Self { directory, groups, most, met: AtomicU64::new(0) })
     }
 
-    /// Passes on all inodes until it is told to stop.
-    pub(super) fn all(&self, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
-        let (mut inodes, mut met) = (Inodes::new(Arc::clone(&self.directory))?, 0_u64);
+    pub(super) const fn groups(&self) -> u32 {
+        self.groups
+    }
+
+    /// Passes on the inodes of one group until it is told to stop.
+    pub(super) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
+        let mut inodes = Inodes::new(Arc::clone(&self.directory), group)?;
         loop {
             let records = inodes.read()?;
             if records.is_empty() {
                 return Ok(());
             }
-            met += records.len() as u64;
+            let more = records.len() as u64;
+            let met = self.met.fetch_add(more, Ordering::Relaxed) + more;
             if met > self.most {
                 // The quota of a project says less than there is. Not to begin soon again, this
                 // says more.

@@ -95,17 +95,12 @@ fn image(inode_len: usize, has_checksums: bool) -> Image {
 fn found(image: Image) -> Vec<Inode> {
     let mut found = Vec::new();
     let Ok(ext4) = Ext4::new(image) else { return found };
-    for group in 0.. {
-        match ext4.group(group, &mut |inode| {
-            found.push(inode);
-            true
-        }) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(_) => return Vec::new(),
-        }
-    }
-    if ext4.finish().is_err() {
+    let mut take = |inode| {
+        found.push(inode);
+        true
+    };
+    let is_read = (0..ext4.groups()).all(|group| ext4.group(group, &mut take).is_ok());
+    if !is_read || ext4.finish().is_err() {
         return Vec::new();
     }
     found
