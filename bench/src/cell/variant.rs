@@ -186,11 +186,13 @@ pub enum Image {
     XfsScan,
     /// btrfs.
     Btrfs,
+    /// The same with an inode scan.
+    BtrfsScan,
 }
 
 impl Image {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan, Self::Btrfs];
+    pub const ALL: [Self; 6] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan, Self::Btrfs, Self::BtrfsScan];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -200,12 +202,13 @@ impl Image {
             Self::Xfs => "xfs",
             Self::XfsScan => "xfs-scan",
             Self::Btrfs => "btrfs",
+            Self::BtrfsScan => "btrfs-scan",
         }
     }
 
     /// Whether ours does an inode scan.
     pub fn is_scanned(self) -> bool {
-        matches!(self, Self::Ext4Scan | Self::XfsScan)
+        matches!(self, Self::Ext4Scan | Self::XfsScan | Self::BtrfsScan)
     }
 
     /// What makes it, without the place. An inode of ext4 for each block: its files are small.
@@ -213,7 +216,7 @@ impl Image {
         match self {
             Self::Ext4 | Self::Ext4Scan => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
             Self::Xfs | Self::XfsScan => &["mkfs.xfs", "-q", "-f"],
-            Self::Btrfs => &["mkfs.btrfs", "-q", "-f"],
+            Self::Btrfs | Self::BtrfsScan => &["mkfs.btrfs", "-q", "-f"],
         }
     }
 }

@@ -15,6 +15,7 @@
 //! - `file_system`, `xfs`, `page_cache`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
+pub mod btrfs;
 pub mod clock_state;
 pub mod daemonize;
 pub mod depth;

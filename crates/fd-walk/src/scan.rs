@@ -29,8 +29,9 @@
 //! Only a clock that is set back could give such a change an earlier time. So nothing is left out
 //! any more once the clock has been. (Back and forward again between two entries isn't noticed.)
 //!
-//! All that gives a name another inode of ext4 sets that inode's change time: renames, exchanges
-//! and links. A mount does not; one that is made after the scan counts as made behind the walk.
+//! All that gives a name another inode of ext4 or btrfs sets that inode's change time: renames,
+//! exchanges and links. A mount does not; one that is made after the scan counts as made behind the
+//! walk.
 //!
 //! **Exchanges in XFS** (`RENAME_EXCHANGE`) change no time of two files that are no directories,
 //! only those of the directories that hold them. A file that has changed could get a name that was
@@ -55,9 +56,11 @@
 //!
 //! - `scans`: when a walk has one, and what it leaves out by it;
 //! - `run`: the thread that reads; `open`: what it reads from;
-//! - `table`: what a kind of file system tells; `ext4`, `checksum`, `xfs`: those that are known;
+//! - `table`: what a kind of file system tells; `ext4`, `checksum`, `xfs`, `btrfs`: those that are
+//!   known;
 //! - `known`, `inodes`, `prints`, `mounts`: what is known then.
 
+mod btrfs;
 mod checksum;
 mod ext4;
 mod inodes;

@@ -17,6 +17,7 @@ mod volume;
 mod walks;
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -27,7 +28,7 @@ use fd_walk::{InodeScan, WalkEnd};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use mutation::{ALL, Mapper, Mutator, Random, populate};
-use volume::{KINDS, Kind, Volume, XFS};
+use volume::{BTRFS, KINDS, Kind, Volume, XFS, run};
 use walks::{Host, events, events_seen_by, fileset, next_second, now, seconds, settings};
 
 /// The `FileSet`s that are walked.
@@ -222,6 +223,35 @@ fn a_file_that_is_exchanged_for_one_that_was_left_out_is_not_lost() {
         }
         assert!(summary.not_looked_up >= 49, "{what}: {summary:?}");
     }
+}
+
+/// A snapshot has the inode numbers of its origin, and both are on one file system.
+#[test]
+fn a_subvolume_and_its_snapshot_are_scanned_each_by_itself() {
+    let volume = match Volume::make(BTRFS) {
+        Ok(volume) => volume,
+        Err("the file system can't be made" | "the file system can't be mounted") => return skip::test("no btrfs"),
+        Err(why) => return skip::test(why),
+    };
+    let [origin, snapshot] = ["origin", "snapshot"].map(|name| volume.top().join(name));
+    let btrfs = |words: &[&str], paths: &[&Path]| {
+        let words = ["btrfs", "subvolume"].iter().chain(words).map(OsStr::new);
+        assert!(run(&words.chain(paths.iter().map(|path| path.as_os_str())).collect::<Vec<_>>()), "{paths:?}");
+    };
+    btrfs(&["create"], &[&origin]);
+    populate(&origin);
+    let since = next_second();
+    btrfs(&["snapshot"], &[&origin, &snapshot]);
+    fs::write(origin.join("d1/f1"), "changed here").expect("a file");
+    fs::write(snapshot.join("d2/f2"), "changed there").expect("a file");
+    let fileset = fileset(OPTIONS[0], &[&origin, &snapshot]);
+    let host = Host::default();
+    let (with, summary) = events(&fileset, &settings(since, InodeScan::Always, 1), &host);
+    let (without, _) = events(&fileset, &settings(since, InodeScan::Off, 1), &Host::default());
+    assert_eq!(with, without);
+    assert!(summary.not_looked_up > 300, "{summary:?}");
+    let scans = host.scans.into_inner();
+    assert!(matches!(scans[..], [Ok(200..), Ok(200..)]), "{scans:?}");
 }
 
 #[test]

@@ -7,39 +7,40 @@
 //! The table also has the options of a mount that matter to a scan.
 
 use std::collections::HashSet;
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use fd_os::mounts::unescaped;
-use rustix::fs::{major, minor};
 
 /// See the module. In lower case, for file systems that don't tell it from upper case.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct MountNames(HashSet<Vec<u8>>);
 
-fn table() -> std::io::Result<Vec<u8>> {
+fn table() -> io::Result<Vec<u8>> {
     std::fs::read("/proc/thread-self/mountinfo")
 }
 
-/// Whether the file system of this device writes times late (`lazytime`), or knows half of each
+/// Whether the file system of this directory writes times late (`lazytime`), or knows half of each
 /// owner (`nouid32`).
-pub(super) fn hides_attributes(dev: u64) -> std::io::Result<bool> {
-    let device = format!("{}:{}", major(dev), minor(dev));
-    let has = |line: &[u8]| {
-        let options: [&[u8]; 2] = [b"lazytime", b"nouid32"];
-        options.into_iter().any(|option| has_option(line, device.as_bytes(), option))
-    };
-    Ok(table()?.split(|byte| *byte == b'\n').any(has))
+pub(super) fn hides_attributes(directory: &OwnedFd) -> io::Result<bool> {
+    // By the number of the mount: the table does not have the devices of btrfs's subvolumes.
+    let described = std::fs::read(format!("/proc/thread-self/fdinfo/{}", directory.as_raw_fd()))?;
+    let mount = described.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:\t"));
+    let table = table()?;
+    let options = mount.and_then(|mount| options(&table, mount)).ok_or(io::ErrorKind::NotFound)?;
+    Ok(options.split(|byte| *byte == b',').any(|option| option == b"lazytime" || option == b"nouid32"))
 }
 
-fn has_option(line: &[u8], device: &[u8], option: &[u8]) -> bool {
-    let mut fields = line.split(|byte| *byte == b' ');
-    // The third one, and those of the file system are the last one.
-    fields.nth(2) == Some(device)
-        && fields.next_back().is_some_and(|all| all.split(|byte| *byte == b',').any(|one| one == option))
+/// The options of the file system that has this mount.
+fn options<'t>(table: &'t [u8], mount: &[u8]) -> Option<&'t [u8]> {
+    let mut mounts = table.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b' '));
+    // The first field is the mount's number, and the last one has them.
+    mounts.find_map(|mut fields| fields.next().filter(|number| *number == mount).and_then(|_| fields.next_back()))
 }
 
 impl MountNames {
     /// Those of this process.
-    pub(super) fn read() -> std::io::Result<Self> {
+    pub(super) fn read() -> io::Result<Self> {
         table().map(|table| Self::parse(&table))
     }
 
@@ -72,17 +73,13 @@ mod tests {
     }
 
     #[test]
-    fn an_option_is_that_of_the_file_system_on_the_device() {
-        let has = |line: &str| has_option(line.as_bytes(), b"7:1", b"lazytime");
-        assert!(has("30 22 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,lazytime,data=journal"));
-        for line in [
-            "30 22 7:1 / /mnt rw,relatime - ext4 /dev/loop1 rw",
-            "30 22 7:11 / /mnt rw,relatime - ext4 /dev/loop1 rw,lazytime",
-            "30 22 7:1 / /lazytime rw,relatime - ext4 /dev/lazytime rw,nolazytime",
-            "",
-        ] {
-            assert!(!has(line), "{line}");
-        }
-        assert!(!hides_attributes(0).unwrap());
+    fn options_are_those_of_the_file_system_of_the_mount() {
+        let table = b"30 22 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,lazytime,data=journal\n\
+            31 30 0:40 /@ /mnt/b rw,nosuid - btrfs /dev/loop2 rw,subvol=/@\n\n";
+        assert_eq!(options(table, b"30"), Some(&b"rw,lazytime,data=journal"[..]));
+        assert_eq!(options(table, b"31"), Some(&b"rw,subvol=/@"[..]));
+        assert_eq!(options(table, b"3"), None);
+        let root = std::fs::File::open("/proc").unwrap().into();
+        assert!(!hides_attributes(&root).unwrap());
     }
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FsWord, OFlags, fstat, fstatfs, major, minor, syncfs};
 
+use super::btrfs;
 use super::ext4::{Device, Ext4};
 use super::mounts;
 use super::table::{Inode, Refusal};
@@ -19,11 +20,14 @@ use super::xfs::Xfs;
 const EXT: FsWord = 0xef53;
 /// That of XFS.
 const XFS: FsWord = 0x5846_5342;
+/// That of btrfs.
+const BTRFS: FsWord = 0x9123_683e;
 
 /// What the inodes are read from.
 pub(super) enum Table {
     Ext4(Ext4<Disk>),
     Xfs(Xfs),
+    Btrfs(Arc<OwnedFd>),
 }
 
 impl Table {
@@ -35,6 +39,7 @@ impl Table {
             Self::Ext4(ext4) => (ext4.groups(), None),
             // The kernel makes an inode in memory of each, which keeps a processor at work.
             Self::Xfs(xfs) => (xfs.groups(), Some(xfs.groups() / 2)),
+            Self::Btrfs(_) => (1, None),
         }
     }
 
@@ -43,6 +48,7 @@ impl Table {
         match self {
             Self::Ext4(ext4) => ext4.group(group, take),
             Self::Xfs(xfs) => xfs.group(group, take),
+            Self::Btrfs(directory) => btrfs::all(directory, take),
         }
     }
 
@@ -51,7 +57,7 @@ impl Table {
         match self {
             Self::Ext4(ext4) => ext4.finish(),
             // What has come meanwhile is looked up.
-            Self::Xfs(_) => Ok(()),
+            Self::Xfs(_) | Self::Btrfs(_) => Ok(()),
         }
     }
 
@@ -76,17 +82,19 @@ pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
-    match fstatfs(directory).map_err(io::Error::from)?.f_type {
+    let kind = fstatfs(directory).map_err(io::Error::from)?.f_type;
+    match kind {
         EXT => {}
-        XFS => {
-            if mounts::hides_attributes(dev)? {
+        XFS | BTRFS => {
+            if mounts::hides_attributes(directory)? {
                 return Err(Refusal::Unknown("mount option"));
             }
-            if sizes {
-                // It tells of those that are on the disk.
+            // XFS tells of sizes that are on the disk, btrfs of all that is.
+            if sizes || kind == BTRFS {
                 syncfs(directory).map_err(io::Error::from)?;
             }
-            return Xfs::new(Arc::clone(directory), most).map(Table::Xfs);
+            let directory = Arc::clone(directory);
+            return if kind == XFS { Xfs::new(directory).map(Table::Xfs) } else { Ok(Table::Btrfs(directory)) };
         }
         _ => return Err(Refusal::Unknown("file system")),
     }
@@ -99,7 +107,7 @@ pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -
         }
     }
     // Older kernels may have times only in inodes that are in memory, even when these are written.
-    if mounts::hides_attributes(dev)? {
+    if mounts::hides_attributes(directory)? {
         return Err(Refusal::Unknown("mount option"));
     }
     // It may have been mounted with that before.
@@ -160,12 +168,17 @@ fn is_confined(label: io::Result<String>) -> bool {
 /// can be read in the time of one lookup.
 pub(super) fn inodes(directory: BorrowedFd<'_>) -> Option<(u64, u64)> {
     let found = fstatfs(directory).ok()?;
-    let at_once = match found.f_type {
-        EXT => 12,
-        XFS => 2,
-        _ => return None,
-    };
-    Some((found.f_files.saturating_sub(found.f_ffree), at_once))
+    let in_use = found.f_files.saturating_sub(found.f_ffree);
+    match found.f_type {
+        EXT => Some((in_use, 12)),
+        XFS => Some((in_use, 2)),
+        // It does not count them.
+        BTRFS => {
+            let inodes = fd_os::btrfs::Inodes::new(Arc::new(directory.try_clone_to_owned().ok()?));
+            Some((inodes.ok()?.bound().ok()?, 3))
+        }
+        _ => None,
+    }
 }
 
 /// Whether the directory is the topmost of what is mounted there.

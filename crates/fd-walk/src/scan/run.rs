@@ -32,6 +32,8 @@ pub(super) struct Wanted {
     pub(super) since: i64,
     /// What else an accurate list compares.
     pub(super) compared: Option<Compared>,
+    /// No more inodes are to be read.
+    pub(super) most: u64,
 }
 
 /// A scan that was begun.
@@ -56,11 +58,10 @@ impl Stop {
 }
 
 impl Run {
-    /// Begins with the file system of this directory, if it has no more inodes to be read than
-    /// these.
-    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, wanted: Wanted, most: u64) -> Result<Self, Refusal> {
+    /// Begins with the file system of this directory.
+    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, wanted: Wanted) -> Result<Self, Refusal> {
         let directory = Arc::new(directory.try_clone_to_owned()?);
-        Self::start(move |stop| scan(directory, dev, wanted, most, stop))
+        Self::start(move |stop| scan(directory, dev, wanted, stop))
     }
 
     fn start(scan: impl FnOnce(&Arc<AtomicBool>) -> Result<Known, Refusal> + Send + 'static) -> Result<Self, Refusal> {
@@ -88,16 +89,10 @@ impl Run {
     }
 }
 
-fn scan(
-    directory: Arc<OwnedFd>,
-    dev: u64,
-    wanted: Wanted,
-    most: u64,
-    stop: &Arc<AtomicBool>,
-) -> Result<Known, Refusal> {
+fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &Arc<AtomicBool>) -> Result<Known, Refusal> {
     let begun = Moment::now();
     let sizes = wanted.compared.is_some_and(|compared| compared.size);
-    let table = Arc::new(open::open(&directory, dev, most, sizes)?);
+    let table = Arc::new(open::open(&directory, dev, wanted.most, sizes)?);
     let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, stop)?;
     table.finish()?;
     old.finish();
@@ -144,10 +139,15 @@ impl Found {
                     let prints = &mut self.prints;
                     has_room = self.old.add(inode.ino) && prints.as_mut().is_none_or(|prints| prints.add(&inode));
                 }
-                has_room && !stop.load(Ordering::Relaxed)
+                has_room && self.inodes <= wanted.most && !stop.load(Ordering::Relaxed)
             })?;
             if stop.load(Ordering::Relaxed) {
                 return Err(Refusal::Stopped);
+            }
+            if self.inodes > wanted.most {
+                // The quota of a project says less than there is. Not to begin soon again, this
+                // says more.
+                return Err(Refusal::Long(self.inodes.saturating_mul(2)));
             }
             if !has_room {
                 return Err(Refusal::Unknown("size"));

@@ -55,11 +55,18 @@ struct Watched {
     is_whole: bool,
     /// So many inodes are to be read, if a scan was too long already.
     least: u64,
+    /// As [`open::inodes`].
+    inodes: Option<(u64, u64)>,
 }
 
 impl Watched {
+    fn new(directory: BorrowedFd<'_>) -> Self {
+        Self { met: 0, is_whole: open::is_top(directory), least: 0, inodes: open::inodes(directory) }
+    }
+
     /// How many inodes may be read if a scan is begun now; `None` if it does not pay yet.
-    fn most(&self, (in_use, at_once): (u64, u64)) -> Option<u64> {
+    fn most(&self) -> Option<u64> {
+        let (in_use, at_once) = self.inodes?;
         pays(in_use, at_once, self.met, self.is_whole).filter(|most| *most >= self.least)
     }
 
@@ -96,7 +103,8 @@ impl Scans {
     pub(crate) fn new(setting: InodeScan, since: i64, compared: Option<Compared>) -> Self {
         // What is to come must count as changed.
         let setting = if since > Moment::now().seconds() { InodeScan::Off } else { setting };
-        Self { setting, wanted: Wanted { since, compared }, at: Vec::new(), steps: 0, left_out: 0 }
+        let wanted = Wanted { since, compared, most: u64::MAX };
+        Self { setting, wanted, at: Vec::new(), steps: 0, left_out: 0 }
     }
 
     /// Whether there may be scans.
@@ -125,7 +133,7 @@ impl Scans {
                 let state = if DISTRUSTED.lock().contains(&dev) {
                     State::None
                 } else {
-                    State::Watched(Watched { met: 0, is_whole: open::is_top(directory), least: 0 })
+                    State::Watched(Watched::new(directory))
                 };
                 self.at.push((dev, state));
                 self.at.len() - 1
@@ -134,10 +142,9 @@ impl Scans {
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
         if let State::Watched(watched) = state {
             watched.met += STEP;
-            let pays = || open::inodes(directory).and_then(|inodes| watched.most(inodes));
-            let most = if is_always { Some(u64::MAX) } else { are_dear.then(pays).flatten() };
+            let most = if is_always { Some(u64::MAX) } else { watched.most().filter(|_| are_dear) };
             let Some(most) = most else { return Ok(None) };
-            match Run::begin(directory, dev, self.wanted, most) {
+            match Run::begin(directory, dev, Wanted { most, ..self.wanted }) {
                 Ok(run) => *state = State::Begun(run, *watched),
                 Err(refusal) => {
                     *state = State::None;
@@ -287,7 +294,13 @@ impl Scans {
     pub(crate) fn of_test(since: i64, found: Vec<Known>) -> Self {
         let used = |known: Known| Used { left_out: vec![0; known.old.pieces()], known: known.into() };
         let at = found.into_iter().map(|known| (known.dev, State::Used(used(known)))).collect();
-        Self { setting: InodeScan::Auto, wanted: Wanted { since, compared: None }, at, steps: 0, left_out: 0 }
+        Self {
+            setting: InodeScan::Auto,
+            wanted: Wanted { since, compared: None, most: u64::MAX },
+            at,
+            steps: 0,
+            left_out: 0,
+        }
     }
 }
 
@@ -336,10 +349,11 @@ mod tests {
     #[test]
     fn a_scan_that_was_too_long_is_begun_again_once_it_pays() {
         const EVER_USED: u64 = 600_000;
-        let (mut watched, mut begun) = (Watched { met: 0, is_whole: false, least: 0 }, Vec::new());
+        let inodes = Some((500_000, 12));
+        let (mut watched, mut begun) = (Watched { met: 0, is_whole: false, least: 0, inodes }, Vec::new());
         while watched.met < 300_000 {
             watched.met += STEP;
-            let Some(most) = watched.most((500_000, 12)) else { continue };
+            let Some(most) = watched.most() else { continue };
             begun.push(watched.met);
             if EVER_USED <= most {
                 break;
@@ -350,7 +364,7 @@ mod tests {
         assert_eq!(begun, [41_696, 50_016], "first once twelve for each are more than what is in use");
         assert!(matches!(watched.after(&Refusal::Stopped), State::None));
         // The longer a walk of a whole file system takes, the less it pays.
-        let whole = Watched { met: 32, is_whole: true, least: EVER_USED };
-        assert_eq!((whole.most((50_000, 12)), whole.most((50_032, 12))), (None, Some(EVER_USED)));
+        let whole = |in_use| Watched { met: 32, is_whole: true, least: EVER_USED, inodes: Some((in_use, 12)) };
+        assert_eq!((whole(50_000).most(), whole(50_032).most()), (None, Some(EVER_USED)));
     }
 }

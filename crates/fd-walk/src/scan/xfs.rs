@@ -5,7 +5,6 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use fd_os::sync::atomic::{AtomicU64, Ordering};
 use fd_os::xfs::{self, Inodes, RECORD};
 
 use super::table::{Inode, Refusal};
@@ -14,15 +13,13 @@ use super::table::{Inode, Refusal};
 pub(crate) struct Xfs {
     directory: Arc<OwnedFd>,
     groups: u32,
-    most: u64,
-    met: AtomicU64,
 }
 
 impl Xfs {
-    /// The file system of this directory, of which no more inodes are read than these.
-    pub(super) fn new(directory: Arc<OwnedFd>, most: u64) -> Result<Self, Refusal> {
+    /// The file system of this directory.
+    pub(super) fn new(directory: Arc<OwnedFd>) -> Result<Self, Refusal> {
         let groups = xfs::groups(&directory)?;
-        Ok(Self { directory, groups, most, met: AtomicU64::new(0) })
+        Ok(Self { directory, groups })
     }
 
     pub(super) const fn groups(&self) -> u32 {
@@ -36,13 +33,6 @@ impl Xfs {
             let records = inodes.read()?;
             if records.is_empty() {
                 return Ok(());
-            }
-            let more = records.len() as u64;
-            let met = self.met.fetch_add(more, Ordering::Relaxed) + more;
-            if met > self.most {
-                // The quota of a project says less than there is. Not to begin soon again, this
-                // says more.
-                return Err(Refusal::Long(met.saturating_mul(2)));
             }
             for record in records {
                 if !take(inode(record)?) {
