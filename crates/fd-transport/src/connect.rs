@@ -31,7 +31,8 @@ pub struct ConnectPlan {
     pub source: Option<IpAddr>,
     /// Pause between two tries: 10 s towards a Storage Daemon, 5 s towards a Director.
     pub retry_every: Duration,
-    /// When to give up: `SD Connect Timeout`, 15 s towards a Director.
+    /// When to give up: `SD Connect Timeout`, 15 s towards a Director. Zero is one try, which takes
+    /// as long as the kernel gives it.
     pub give_up_after: Duration,
     /// Idle time before TCP sends keepalives (`Heartbeat Interval`); `None` leaves it to the
     /// kernel.
@@ -215,7 +216,9 @@ impl Attempt<'_> {
     /// Waits for the connection in steps, so that canceling does not have to wait for the network.
     /// One that is silent leaves their share of the time to the `others`.
     fn connect(&self, socket: &Socket, address: &SocketAddr, others: usize) -> Result<io::Result<()>, ConnectError> {
-        let share = (others > 0).then(|| self.left() / u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1));
+        let is_limited = !self.plan.give_up_after.is_zero();
+        let share = || self.left() / u32::try_from(others).unwrap_or(u32::MAX).saturating_add(1);
+        let share = (others > 0 && is_limited).then(share);
         match socket.connect(&SockAddr::from(*address)) {
             Ok(()) => return Ok(Ok(())),
             Err(error) if Errno::from_io_error(&error) == Some(Errno::INPROGRESS) => {}
@@ -227,15 +230,13 @@ impl Attempt<'_> {
             if begun.elapsed() >= SILENCE && !self.told_of_silence.replace(true) {
                 self.watch.retrying(&texts::silent(&self.plan.peer, *address));
             }
-            if share.is_some_and(|share| begun.elapsed() >= share) {
-                return Ok(Err(Errno::TIMEDOUT.into()));
-            }
-            let step = self.left().min(STEP);
-            if step.is_zero() {
-                // The stock daemon's timer interrupts its connect here.
-                return Ok(Err(Errno::INTR.into()));
-            }
+            let step = if is_limited { self.left().min(STEP) } else { STEP };
             match wait_for(socket, PollFlags::OUT, step) {
+                // The stock daemon's timer interrupts its connect here.
+                Ok(shown) if shown.is_empty() && step.is_zero() => return Ok(Err(Errno::INTR.into())),
+                Ok(shown) if shown.is_empty() && share.is_some_and(|share| begun.elapsed() >= share) => {
+                    return Ok(Err(Errno::TIMEDOUT.into()));
+                }
                 Ok(shown) if shown.is_empty() => {}
                 Ok(_) => return Ok(socket.take_error().and_then(|error| error.map_or(Ok(()), Err))),
                 Err(errno) => return Ok(Err(errno.into())),

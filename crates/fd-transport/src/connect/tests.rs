@@ -72,6 +72,35 @@ fn refusals_are_retried_until_the_time_is_up_and_warned_of_from_the_second_on() 
 }
 
 #[test]
+fn without_a_timeout_there_is_one_try_and_the_kernel_ends_it() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let watch = Watch::default();
+    let up = plan(listener.local_addr().unwrap().port(), Duration::ZERO);
+    Channel::connect(&up, Limits::default(), &watch).unwrap();
+    let dead = ReservedPort::new().unwrap();
+    let error = Channel::connect(&plan(dead.number(), Duration::ZERO), Limits::default(), &watch).unwrap_err();
+    assert!(error.to_string().ends_with("ERR=Connection refused"), "{error}");
+    assert!(watch.warnings.borrow().is_empty());
+}
+
+#[test]
+fn a_try_that_begins_when_the_time_is_up_is_looked_at() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let good = listener.local_addr().unwrap();
+    let start = Instant::now();
+    let attempt = Attempt {
+        plan: &plan(good.port(), Duration::from_secs(2)),
+        watch: &Watch::default(),
+        start,
+        clock: &|| start + Duration::from_secs(2),
+        lookup: resolve,
+        told_of_silence: Cell::new(false),
+    };
+    let found = attempt.try_all(&[good]).unwrap().unwrap();
+    assert_eq!(found.peer_addr().unwrap(), good);
+}
+
+#[test]
 fn a_retry_finds_a_daemon_that_came_up_meanwhile() {
     struct Starter(RefCell<Option<TcpListener>>, u16);
     impl ConnectWatch for Starter {
