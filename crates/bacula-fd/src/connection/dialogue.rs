@@ -176,5 +176,10 @@ pub(crate) fn answer_storage_signal(channel: &mut Channel, signal: Signal) -> Re
 
 /// The words for `ERR=`; a peer that closed while its answer was awaited has the stock daemon's.
 pub(crate) fn reason(error: &ChannelError) -> String {
-    if matches!(error.fault, Fault::Closed) { "No data available".to_owned() } else { error.cause() }
+    match error.fault {
+        Fault::Closed => "No data available".to_owned(),
+        // Whoever it is, it speaks another protocol.
+        Fault::Frame(_) => error.to_string(),
+        _ => error.cause(),
+    }
 }

@@ -188,8 +188,10 @@ fn is_listing(type_number: u8, line: &[u8]) -> bool {
             && line.windows(INDENTED.len()).any(|window| window == INDENTED))
 }
 
+/// Whether the first path of a line is quoted; it may have no slash, or a quote in it.
 fn has_quoted_path(line: &[u8]) -> bool {
-    line.split(|byte| *byte == b'/').next().is_some_and(|before| before.ends_with(b"\""))
+    let before = line.split(|byte| *byte == b'/').next().unwrap_or_default();
+    before.ends_with(b"\"") || before.windows(2).any(|bytes| bytes == b" \"")
 }
 
 /// Says on standard output and in the system's log that a message did not reach its destination.

@@ -5,6 +5,7 @@
 //! `texts.rs`.
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::stock_message::StockMessage;
 use crate::texts::{self, Form, PROGRAM, Text};
@@ -101,10 +102,10 @@ impl SyntaxError {
             }
         }
         let line = self.place.as_ref().map_or(&[][..], |place| &place.source_line);
-        let behind = secret_from(line).and_then(|from| line.get(from..)).unwrap_or_default();
+        let secrets: Vec<&[u8]> = secrets_in(line).into_iter().filter_map(|range| line.get(range)).collect();
         for value in &mut values {
             let is_word = value.iter().any(u8::is_ascii_alphanumeric);
-            if is_word && behind.windows(value.len()).any(|part| part == value) {
+            if is_word && secrets.iter().any(|secret| secret.windows(value.len()).any(|part| part == value)) {
                 *value = texts::HIDDEN.into();
             } else {
                 *value = without_secret(value);
@@ -139,21 +140,46 @@ impl fmt::Display for SyntaxError {
 
 impl core::error::Error for SyntaxError {}
 
-/// A text without the secret in it, if there is one; with its LF.
+/// A text without the secrets in it; with its LF.
 fn without_secret(text: &[u8]) -> Vec<u8> {
-    match secret_from(text).and_then(|from| text.split_at_checked(from)) {
-        Some((open, secret)) if !secret.trim_ascii().is_empty() => {
-            let end = if secret.ends_with(b"\n") { "\n" } else { "" };
-            [open, texts::HIDDEN.as_bytes(), end.as_bytes()].concat()
+    hide_secrets(text, 0).0
+}
+
+/// A text without the secrets in it, with its LF, and where a place of the text is then.
+pub(crate) fn hide_secrets(text: &[u8], place: usize) -> (Vec<u8>, usize) {
+    let (mut open, mut end, mut shown) = (Vec::new(), 0, place);
+    for Range { start, end: behind } in secrets_in(text) {
+        open.extend_from_slice(text.get(end..start).unwrap_or_default());
+        if place >= behind {
+            shown = open.len() + texts::HIDDEN.len() + (place - behind);
+        } else if place >= start {
+            shown = open.len();
         }
-        _ => text.to_vec(),
+        open.extend_from_slice(texts::HIDDEN.as_bytes());
+        end = behind;
     }
+    open.extend_from_slice(text.get(end..).unwrap_or_default());
+    (open, shown)
+}
+
+/// Where the secrets in a text are.
+fn secrets_in(text: &[u8]) -> Vec<Range<usize>> {
+    let (mut secrets, mut end) = (Vec::new(), 0);
+    while let Some(from) = text.get(end..).and_then(secret_from) {
+        let start = end + from;
+        let rest = text.get(start..).unwrap_or_default();
+        end = start + secret_len(rest);
+        if !text.get(start..end).unwrap_or_default().trim_ascii().is_empty() {
+            secrets.push(start..end);
+        }
+    }
+    secrets
 }
 
 /// Where the secret in a text begins: behind the name of the directive that has one, however it is
 /// written (neither case nor blanks count), or misspelt at its end. What is wrong with the line,
 /// and whether it belongs to another directive, does not matter.
-pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
+fn secret_from(text: &[u8]) -> Option<usize> {
     const NAME: &[u8] = b"passw";
     let letters: Vec<(usize, u8)> = text
         .iter()
@@ -165,6 +191,25 @@ pub(crate) fn secret_from(text: &[u8]) -> Option<usize> {
     let behind = letters.windows(NAME.len()).find(is_name)?.last()?.0 + 1;
     let rest = text.get(behind..).unwrap_or_default();
     Some(behind + rest.iter().take_while(|byte| byte.is_ascii_alphabetic()).count())
+}
+
+/// How long a secret is that stands behind its directive's name: up to the end of the line, as who
+/// knows what belongs to it. But where it is in quotes, and what comes then can't be a part of it,
+/// that is shown.
+fn secret_len(text: &[u8]) -> usize {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    quoted_len(line).unwrap_or(line.len())
+}
+
+fn quoted_len(line: &[u8]) -> Option<usize> {
+    let begin = line.iter().position(|byte| !b" \t=".contains(byte))?;
+    let value = line.get(begin..)?.strip_prefix(b"\"")?;
+    let len = value.iter().position(|byte| *byte == b'"')?;
+    let (secret, rest) = value.split_at_checked(len + 1)?;
+    let is_end = matches!(rest.trim_ascii_start().first(), None | Some(b';' | b'}'));
+    // An odd number of quotes there is a quote too many somewhere.
+    let has_pairs = rest.split(|byte| *byte == b'"').count() % 2 == 1;
+    (is_end && has_pairs && !secret.contains(&b'\\')).then_some(line.len() - rest.len())
 }
 
 /// Puts the values in the places of `%s`.
@@ -220,5 +265,30 @@ mod tests {
             secret: false,
         };
         assert_eq!(error.text().len(), 499);
+    }
+    #[test]
+    fn what_stands_behind_a_password_in_quotes_is_shown() {
+        let open = |text: &str| String::from_utf8(without_secret(text.as_bytes())).unwrap();
+        assert_eq!(open("Director { Password = \"s3c\"; Bogus = 1 }\n"), "Director { Password(hidden); Bogus = 1 }\n");
+        assert_eq!(open("PassWord\"s3c\"}"), "PassWord(hidden)}");
+        assert_eq!(open("Password=\"a\"; Password = \"b\" ;x"), "Password(hidden); Password(hidden) ;x");
+        for odd in [
+            " = s3c; Bogus = 1",
+            " = \"s3c",
+            " = \"s\"3c\"",
+            " = \"s\" 3c",
+            " = \"s\\\"; 3c\"",
+            " = \"s\"; 3c\"",
+            " = 's3c'; x",
+        ] {
+            assert_eq!(open(&format!("Password{odd}\n")), "Password(hidden)\n", "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_place_moves_with_what_is_hidden_before_it() {
+        let line = b"Password = \"secret\"; Bogus";
+        let place = |at| hide_secrets(line, at).1;
+        assert_eq!([place(3), place(12), place(19), place(21)], [3, 8, 16, 18]);
     }
 }

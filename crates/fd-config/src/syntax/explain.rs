@@ -3,7 +3,7 @@
 //! Only layout and similarity of words; the advice itself is in `texts.rs`.
 
 use crate::syntax::directives::Kind;
-use crate::syntax::error::{SyntaxError, secret_from};
+use crate::syntax::error::{SyntaxError, hide_secrets};
 use crate::texts;
 
 /// Bytes of the line shown before and after the caret.
@@ -26,13 +26,11 @@ impl SyntaxError {
             let number = place.line.to_string();
             let margin = " ".repeat(number.len());
             let caret = place.begin_column.min(place.column);
-            let (shown, offset) = match secret_from(&place.source_line) {
-                _ if self.secret => (texts::HIDDEN.to_owned(), 0),
-                None => around(&place.source_line, caret),
-                Some(from) => {
-                    let open = place.source_line.get(..from).unwrap_or_default();
-                    around(&[open, b" ", texts::HIDDEN.as_bytes()].concat(), caret.min(from))
-                }
+            let (shown, offset) = if self.secret {
+                (texts::HIDDEN.to_owned(), 0)
+            } else {
+                let (open, caret) = hide_secrets(&place.source_line, caret);
+                around(&open, caret)
             };
             lines.push(format!("{margin} |"));
             lines.push(format!("{number} | {shown}"));

@@ -152,3 +152,17 @@ fn what_belongs_to_no_job_is_an_error_in_the_host_s_log_and_a_message_is_what_it
         assert_eq!(String::from_utf8_lossy(&text[..length]), format!("{wanted}bacula-fd: text"));
     }
 }
+
+#[test]
+fn what_a_backup_could_not_save_has_a_date_and_what_a_verify_could_not_look_at_has_none() {
+    let is_listing = |text: &str| {
+        let line = format!("tst-fd JobId 1:      {text}: ERR=No such file or directory\n");
+        super::is_listing(MessageType::NotSaved.number(), line.as_bytes())
+    };
+    for quoted in ["\"/a\"", "\"x\"", "\"./dot\"", "\"relative/name\"", "\"/a\"b\""] {
+        assert!(!is_listing(&format!("Could not stat {quoted}")), "{quoted}");
+    }
+    for plain in ["/a", "/a \"b", "x\"y"] {
+        assert!(is_listing(&format!("Could not stat {plain}")), "{plain}");
+    }
+}
