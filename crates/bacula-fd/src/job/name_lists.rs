@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, PipeWriter, Read};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,7 +19,7 @@ use crate::job::matcher::Matcher;
 use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
-use crate::texts::{self, LIST_IS_EXCLUDED, LIST_IS_NOT_ALLOWED, NO_PROGRAM};
+use crate::texts::{self, LIST_IS_EXCLUDED, LIST_IS_NOT_ALLOWED};
 
 /// How long a list that is a FIFO may be without a writer.
 const WRITER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -76,7 +75,6 @@ impl ListReader {
     fn run_list_program(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
         let words = self.job.words();
         let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
-        let cannot_start = |error: &str| ListFailure::CannotStart { error: error.to_owned() };
         let cannot_run = |error: &io::Error| ListFailure::Status {
             status: program::exec_status(error),
             error: io_error_text(error),
@@ -84,25 +82,15 @@ impl ListReader {
         let Some(command) = expand_job_codes(&request.argument, &codes) else {
             return Ok(draft.list_failed(cannot_run(&program::too_long()))?);
         };
-        let (reader, writer, errors) = match io::pipe().and_then(|(reader, to)| Ok((reader, to.try_clone()?, to))) {
-            Ok(pipe) => pipe,
-            Err(error) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
-        };
-        // As with the stock daemon what it says is taken for names, which are not found: so the
-        // job's log has it.
-        let dress = |process: &mut Command| {
-            process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
-        };
-        // Whatever ends the reading ends the program, too.
-        let child = match program::start_while(&command, &self.allowed, dress, Group::Ends, wanted) {
-            Ok(child) => child,
+        // Whatever ends the reading ends the program, too. As with the stock daemon its errors are
+        // taken for names, which are not found: so the job's log has them.
+        let (child, output) = match program::start_while(&command, &self.allowed, Group::Ends, wanted) {
+            Ok(started) => started,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(NotRun::Exec(error)) => return Ok(draft.list_failed(cannot_run(&error))?),
-            Err(NotRun::NoProcess(error)) => return Ok(draft.list_failed(cannot_start(&io_error_text(&error)))?),
-            Err(NotRun::Refused(refused)) => return Ok(draft.list_failed(cannot_start(&refused.to_string()))?),
-            Err(NotRun::Empty) => return Ok(draft.list_failed(cannot_start(NO_PROGRAM))?),
+            Err(why) => return Ok(draft.list_failed(ListFailure::CannotStart { error: why.to_string() })?),
         };
-        feed(draft, Watched::new(reader, wanted))?;
+        feed(draft, Watched::new(output, wanted))?;
         let ended = child.wait(wanted);
         if !wanted() {
             return Err(ListEnd::Unwanted);

@@ -3,27 +3,34 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, PipeReader};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
 use fd_messages::split_arguments;
-use fd_os::process::{Group, IsWanted, Program};
+use fd_os::io_error_text;
+use fd_os::process::{Group, IsWanted, Program, no_input};
 use fd_walk::real_path;
 use nix::errno::Errno;
 
+use crate::texts::NO_PROGRAM;
+
 /// Why a command was not run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum NotRun {
     /// There is no word in it.
+    #[error("{NO_PROGRAM}")]
     Empty,
     /// *Allowed Script Directories* do not have it.
+    #[error("{0}")]
     Refused(ProgramNotAllowed),
     /// The system has no process for it now.
+    #[error("{}", io_error_text(.0))]
     NoProcess(io::Error),
     /// The program can't be executed.
+    #[error("{}", io_error_text(.0))]
     Exec(io::Error),
 }
 
@@ -35,19 +42,19 @@ impl From<io::Error> for NotRun {
     }
 }
 
-/// Starts a command line as long as it is wanted; see [`prepare`]. `dress` gives it what else it
-/// needs.
+/// Starts a command line as long as it is wanted, without input; see [`prepare`]. Its output and
+/// its errors come through one pipe, in the order in which it writes them.
 pub(crate) fn start_while(
     command: &[u8],
     allowed: &[Vec<u8>],
-    dress: impl FnOnce(&mut Command) + Send + 'static,
     group: Group,
     wanted: IsWanted<'_>,
-) -> Result<Program, NotRun> {
-    start_words_while(command, &split_arguments(command), allowed, dress, group, wanted)
+) -> Result<(Program, PipeReader), NotRun> {
+    start_words_while(command, &split_arguments(command), allowed, |_| {}, group, wanted)
 }
 
-/// [`start_while`] for a command line that is split already; `command` is what is checked.
+/// [`start_while`] for a command line that is split already; `command` is what is checked. `dress`
+/// gives the program what else it needs.
 pub(crate) fn start_words_while(
     command: &[u8],
     words: &[Vec<u8>],
@@ -55,14 +62,17 @@ pub(crate) fn start_words_while(
     dress: impl FnOnce(&mut Command) + Send + 'static,
     group: Group,
     wanted: IsWanted<'_>,
-) -> Result<Program, NotRun> {
+) -> Result<(Program, PipeReader), NotRun> {
+    let pipe = io::pipe().and_then(|(reader, writer)| Ok((reader, writer.try_clone()?, writer)));
+    let (reader, output, errors) = pipe.map_err(NotRun::NoProcess)?;
     let (command, words, allowed) = (command.to_vec(), words.to_vec(), allowed.to_vec());
     let make = move || {
         let mut process = prepare(&command, &words, &allowed)?;
+        process.stdin(no_input()).stdout(output).stderr(errors);
         dress(&mut process);
         Ok(process)
     };
-    Program::start_while(make, group, wanted)
+    Program::start_while(make, group, wanted).map(|program| (program, reader))
 }
 
 /// The command line as a process that is to be started. With *Allowed Script Directories* the

@@ -4,7 +4,6 @@
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
 
 use fd_fileset::ProgramNotAllowed;
 use fd_messages::{MessageType, expand_job_codes};
@@ -197,16 +196,14 @@ impl Failure {
         Self { status: NOT_STARTED, error: "Unknown Error".to_owned(), refused: None }
     }
 
-    /// The message has no reason (reference 02 §10.5).
-    fn no_process(error: &io::Error) -> Self {
-        tracing::warn!(%error, "a script can't be started");
-        Self::not_started()
-    }
-
     fn of(why: &NotRun) -> Self {
         match why {
             NotRun::Exec(error) if !is_unwanted(error) => Self::of_exec(error),
-            NotRun::NoProcess(error) => Self::no_process(error),
+            NotRun::NoProcess(error) => {
+                // The message has no reason (reference 02 §10.5).
+                tracing::warn!(%error, "a script can't be started");
+                Self::not_started()
+            }
             NotRun::Refused(why) => Self { refused: Some(*why), ..Self::not_started() },
             NotRun::Exec(_) | NotRun::Empty => Self::not_started(),
         }
@@ -219,18 +216,12 @@ impl Failure {
     }
 }
 
-/// Output and errors of the program come through one pipe, in the order in which it writes them.
 fn execute(command: &[u8], allowed: &[Vec<u8>], watch: &Watch<'_>, line: &mut dyn FnMut(&[u8])) -> Result<(), Failure> {
-    let (reader, writer) = io::pipe().map_err(|error| Failure::no_process(&error))?;
-    let errors = writer.try_clone().map_err(|error| Failure::no_process(&error))?;
-    let dress = |process: &mut Command| {
-        process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
-    };
     let wanted = || watch.is_wanted();
-    let child =
-        program::start_while(command, allowed, dress, Group::Stays, &wanted).map_err(|why| Failure::of(&why))?;
+    let (child, output) =
+        program::start_while(command, allowed, Group::Stays, &wanted).map_err(|why| Failure::of(&why))?;
     let mut output =
-        Pieces { output: BufReader::new(Watched::new(reader, &wanted)), piece: Vec::new(), may_pair: false };
+        Pieces { output: BufReader::new(Watched::new(output, &wanted)), piece: Vec::new(), may_pair: false };
     let ended = loop {
         match output.next() {
             Ok(None) => break child.wait(&wanted).ok(),

@@ -1,7 +1,7 @@
 //! The program that makes snapshots (`Snapshot Command`), and one call of it (reference 07 §12.4).
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read as _};
+use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -16,7 +16,6 @@ use crate::job::snapshots::output::{self, Answer};
 use crate::shared::daemon::Daemon;
 use crate::shared::snapshot_journal::Snapshot;
 use crate::texts;
-use crate::texts::NO_PROGRAM;
 
 /// The helper without a `Snapshot Command`.
 const SNAPSHOT_COMMAND: &[u8] = b"%ebsnapshot";
@@ -175,8 +174,6 @@ impl Helper {
         about: &Snapshot,
         wanted: IsWanted<'_>,
     ) -> Result<(Vec<u8>, Option<ExitStatus>), String> {
-        let (reader, writer) = io::pipe().map_err(|error| io_error_text(&error))?;
-        let errors = writer.try_clone().map_err(|error| io_error_text(&error))?;
         let environment =
             self.environment(action, about).map(|(name, value)| (name, OsString::from_vec(value.to_vec())));
         let dress = |process: &mut Command| {
@@ -187,18 +184,15 @@ impl Helper {
                     process.env(name, value);
                 }
             }
-            process.stdin(fd_os::process::no_input()).stdout(writer).stderr(errors);
         };
         let started = program::start_words_while(command, words, &self.allowed, dress, Group::Ends, wanted);
-        let child = match started {
-            Ok(child) => child,
+        let (child, output) = match started {
+            Ok(started) => started,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Ok((Vec::new(), None)),
-            Err(NotRun::Exec(error) | NotRun::NoProcess(error)) => return Err(io_error_text(&error)),
-            Err(NotRun::Refused(refused)) => return Err(refused.to_string()),
-            Err(NotRun::Empty) => return Err(NO_PROGRAM.to_owned()),
+            Err(why) => return Err(why.to_string()),
         };
         let mut printed = Vec::new();
-        let read = Watched::new(reader, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
+        let read = Watched::new(output, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
         match read {
             Err(error) if is_unwanted(&error) => {
                 child.end();
