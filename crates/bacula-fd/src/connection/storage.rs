@@ -33,7 +33,6 @@ pub(crate) struct StorageConnection {
     greeting: StorageGreeting,
     compressed: bool,
     secrets: Secrets,
-    frame: Vec<u8>,
 }
 
 /// What [`StorageConnection::gather`] found.
@@ -132,7 +131,7 @@ impl StorageConnection {
         channel.limit_frames(MAX_PAYLOAD);
         let compressed = compression && greeting.version >= 1;
         channel.set_compression(compressed);
-        Ok(Self { channel, greeting, compressed, secrets, frame: Vec::new() })
+        Ok(Self { channel, greeting, compressed, secrets })
     }
 
     /// Whether the connection is encrypted.
@@ -220,24 +219,6 @@ impl StorageConnection {
     pub(crate) fn hang_up(&mut self) {
         if let Err(error) = self.end_of_data().and_then(|()| self.channel.signal(Signal::Terminate)) {
             tracing::debug!(%error, "the Storage daemon's connection ended with an error");
-        }
-    }
-
-    /// The next frame of a sequence; `None` at its end. Signals that need an answer get it.
-    pub(crate) fn next_frame(&mut self) -> Result<Option<&[u8]>, ChannelError> {
-        loop {
-            let signal = match self.channel.recv(IDLE_LIMIT)? {
-                Received::Data(frame) => {
-                    self.frame.clear();
-                    self.frame.extend_from_slice(frame);
-                    return Ok(Some(&self.frame));
-                }
-                Received::Empty => return Ok(Some(&[])),
-                Received::Signal(signal) => signal,
-            };
-            if dialogue::answer_storage_signal(&mut self.channel, signal)?.is_some() {
-                return Ok(None);
-            }
         }
     }
 

@@ -23,19 +23,21 @@ enum Then {
     Failed(SourceError),
 }
 
-/// The frames, for the restore.
+/// The frames, for a restore or the verify of a volume.
 pub(crate) struct RecordFeed<'s> {
     storage: &'s mut StorageConnection,
     batch: Frames,
     then: Option<Then>,
     /// The next frame of the batch.
     next: usize,
+    why: fn(&ChannelError) -> String,
 }
 
 impl<'s> RecordFeed<'s> {
-    /// Frames that are received when the restore asks for them.
-    pub(crate) fn new(storage: &'s mut StorageConnection) -> Self {
-        Self { storage, batch: Frames::default(), then: None, next: 0 }
+    /// Frames that are received when they are asked for. `why` is what is said of a connection that
+    /// failed.
+    pub(crate) fn new(storage: &'s mut StorageConnection, why: fn(&ChannelError) -> String) -> Self {
+        Self { storage, batch: Frames::default(), then: None, next: 0, why }
     }
 
     fn has_more(&self) -> bool {
@@ -55,7 +57,7 @@ impl<'s> RecordFeed<'s> {
                 Ok(Arrival::Nothing) => {}
                 Ok(Arrival::EndOfData) => self.then = Some(Then::EndOfData),
                 Err(error) if error.is_timeout() && patience < IDLE_LIMIT => break,
-                Err(error) => self.then = Some(Then::Failed(source_error(&error))),
+                Err(error) => self.then = Some(Then::Failed(SourceError((self.why)(&error)))),
             }
         }
         self.storage.deliver(&mut self.batch);
@@ -84,9 +86,9 @@ impl RecordSource for RecordFeed<'_> {
 }
 
 /// What a restore says of a connection that failed.
-fn source_error(error: &ChannelError) -> SourceError {
-    SourceError(match error.fault {
+pub(crate) fn reason(error: &ChannelError) -> String {
+    match error.fault {
         Fault::Frame(_) | Fault::ShortRead { .. } => error.to_string(),
         _ => dialogue::reason(error),
-    })
+    }
 }

@@ -9,17 +9,15 @@ use fd_messages::{JobLog as _, MessageType};
 use fd_plugins::Event;
 use fd_records::Replace;
 use fd_restore::{
-    CompileName, End, LinkRule, OutputNames, QueuedMessage, RecordSource, RegexWhere, RestorePlan, RestoreState,
-    SourceError, WritingDepth,
+    CompileName, End, LinkRule, OutputNames, QueuedMessage, RegexWhere, RestorePlan, RestoreState, WritingDepth,
 };
 use fd_session::JobStatus;
 use fd_session::command::Where;
 use fd_walk::{real_path, without_slashes};
 
-use crate::connection::dialogue;
 use crate::connection::storage::StorageConnection;
 use crate::job::outbox::Outbox;
-use crate::job::record_feed::RecordFeed;
+use crate::job::record_feed::{self, RecordFeed};
 use crate::shared::job::Job;
 
 /// The plan for the Director's command; `Err` holds an expression list of which nothing is usable.
@@ -133,7 +131,14 @@ pub(crate) fn run(
     state.wait_with(waiting);
     let mut waiting = Vec::new();
     storage.channel().expect_many(true);
-    let restored = fd_restore::run(plan, state, &job.progress, outbox, &job.cancel, &mut RecordFeed::new(storage));
+    let restored = fd_restore::run(
+        plan,
+        state,
+        &job.progress,
+        outbox,
+        &job.cancel,
+        &mut RecordFeed::new(storage, record_feed::reason),
+    );
     storage.channel().expect_many(false);
     tell(&Event::EndRestoreJob);
     match restored {
@@ -153,18 +158,6 @@ pub(crate) fn run(
         tracing::debug!(%error, "the Storage daemon did not say good-bye");
     }
     waiting
-}
-
-/// The records of a read session.
-pub(crate) struct Records<'s> {
-    /// Where they come from.
-    pub storage: &'s mut StorageConnection,
-}
-
-impl RecordSource for Records<'_> {
-    fn next_frame(&mut self) -> Result<Option<&[u8]>, SourceError> {
-        self.storage.next_frame().map_err(|error| SourceError(dialogue::reason(&error)))
-    }
 }
 
 #[cfg(test)]

@@ -7,9 +7,10 @@ use fd_restore::PluginAccess;
 use fd_restore::verify::{self, CatalogFile, CatalogList, Checks, VerifyError, VerifyJob, VerifyOutcome};
 use fd_session::JobStatus;
 
+use crate::connection::dialogue;
 use crate::connection::storage::StorageConnection;
 use crate::job::outbox::Outbox;
-use crate::job::restore::Records;
+use crate::job::record_feed::RecordFeed;
 use crate::shared::job::Job;
 use crate::texts;
 
@@ -57,7 +58,7 @@ pub(crate) fn of_volume(
     };
     job.change_status(JobStatus::Running);
     begin();
-    let mut source = Records { storage };
+    let mut source = RecordFeed::new(storage, dialogue::reason);
     let mut parts =
         VerifyJob { progress: &job.progress, log: outbox, cancel: &job.cancel, source: &mut source, plugins };
     let verified = match level {
