@@ -30,6 +30,16 @@ pub(crate) fn pause_while(time: Duration, goes_on: impl Fn() -> bool) {
     }
 }
 
+/// Days from 1970-01-01 to a date of the Gregorian calendar.
+pub(crate) fn days(year: i32, month: u8, day: u8) -> i64 {
+    // The year begins in March, so that the leap day is its last.
+    let (year, month) = (i64::from(year) - i64::from(month <= 2), i64::from(month));
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(day) - 1;
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
 /// `21-Nov 02:20`, local time.
 pub(crate) fn short_date(time: i64) -> String {
     let at = local_time(time);

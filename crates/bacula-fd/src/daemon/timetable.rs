@@ -4,6 +4,8 @@
 use fd_config::{CalendarHour, Schedule};
 use fd_os::local_time::local_time;
 
+use crate::clock::days;
+
 /// A run whose minute was missed begins so many minutes later at most.
 const MOST_LATE: i64 = 60;
 
@@ -98,16 +100,6 @@ fn week_of_year(year: i32, date: i64, week_day: i64) -> u8 {
         this
     };
     u8::try_from((thursday - start) / 7 + 1).unwrap_or(0)
-}
-
-/// Days from 1970-01-01 to a date of the Gregorian calendar.
-fn days(year: i32, month: u8, day: u8) -> i64 {
-    // The year begins in March, so that the leap day is its last.
-    let (year, month) = (i64::from(year) - i64::from(month <= 2), i64::from(month));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + i64::from(day) - 1;
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use fd_os::local_time::local_time;
 use fd_records::listing::LocalTime;
 
+use crate::clock::days;
+
 /// The answer about one file system or snapshot. What is missing is empty.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Answer {
@@ -162,12 +164,12 @@ fn seconds(date: &[u8]) -> Option<i64> {
 
 /// Seconds since 1970 of a date and time in UTC.
 fn of_civil([year, month, day, hour, minute, second]: [i64; 6]) -> i64 {
-    // Years begin in March here, so that a leap day is the last day of one.
-    let year = year.clamp(0, 9999) - i64::from(month <= 2);
-    let month_of_year = (month.clamp(1, 12) + 9) % 12;
-    let day_of_year = (153 * month_of_year + 2) / 5 + day.clamp(1, 31) - 1;
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + day_of_year - 719_468;
-    days * 86_400 + hour.clamp(0, 24) * 3600 + minute.clamp(0, 60) * 60 + second.clamp(0, 60)
+    let within = |number: i64, most: u8| u8::try_from(number).map_or(most, |number| number.clamp(1, most));
+    let year = i32::try_from(year.clamp(0, 9999)).unwrap_or(9999);
+    days(year, within(month, 12), within(day, 31)) * 86_400
+        + hour.clamp(0, 24) * 3600
+        + minute.clamp(0, 60) * 60
+        + second.clamp(0, 60)
 }
 
 #[cfg(test)]
