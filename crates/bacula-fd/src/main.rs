@@ -28,6 +28,8 @@ mod status;
 mod texts;
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 
 use fd_plugins::library;
@@ -52,8 +54,10 @@ fn main() -> ExitCode {
     if diagnose::is_meant(&arguments) {
         return diagnose::run(&arguments);
     }
-    if check::is_meant(&arguments) {
-        return ExitCode::from(check::run(arguments));
+    let name = arguments.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    match name.as_bytes() {
+        b"check_ferrofd" => ExitCode::from(check::run(arguments)),
+        b"bfdjson" => ExitCode::from(bfdjson::run(arguments)),
+        _ => start::run(arguments),
     }
-    if bfdjson::is_meant(&arguments) { ExitCode::from(bfdjson::run(arguments)) } else { start::run(arguments) }
 }

@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 
 use fd_config::{JsonOptions, StockMessage, getopt};
 use fd_os::regex::{PosixRegex, RegexOptions};
@@ -24,12 +23,6 @@ struct Wish {
     directives: Option<Vec<u8>>,
     test_only: bool,
     verbose: bool,
-}
-
-/// Whether the program was started under this name.
-pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
-    let program = arguments.first().map(Path::new).and_then(Path::file_name);
-    program.is_some_and(|name| name.as_bytes() == b"bfdjson")
 }
 
 /// Runs the program; returns its exit status.

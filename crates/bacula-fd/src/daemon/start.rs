@@ -96,8 +96,7 @@ fn start(cli: &Cli) -> Result<u8, Ended> {
     let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let config = load(cli)?;
     warn(&config);
-    check_requirement(cli, &settings, &config)?;
-    check_metrics(cli, &settings, &config)?;
+    check(cli, &settings, &config)?;
     if cli.test_only {
         return Ok(0);
     }
@@ -152,6 +151,12 @@ fn ended(message: StockMessage) -> Ended {
     Ended(1)
 }
 
+/// Ends the start with this text on standard error.
+fn ended_by(text: impl AsRef<[u8]>) -> Ended {
+    print(&mut io::stderr(), text.as_ref());
+    Ended(1)
+}
+
 fn pid_file(config: &Config) -> Result<PidFile, Ended> {
     let own = &config.file_daemon;
     PidFile::create(&own.pid_directory, own.port()).map_err(|error| ended(error.message(&own.name)))
@@ -171,10 +176,7 @@ fn daemon(
         tracing::error!(%problem, "the certificates can't be read");
         Ended(1)
     })?;
-    let protection = pki_keys::load(&config.file_daemon.pki).map_err(|problem| {
-        print(&mut io::stderr(), problem.lines.join("\n").as_bytes());
-        Ended(1)
-    })?;
+    let protection = pki_keys::load(&config.file_daemon.pki).map_err(|problem| ended_by(problem.lines.join("\n")))?;
     let facts = facts(&cli.config_file, &config.file_daemon, &debug);
     let mut loaded = load_plugins(&config, &settings, &facts, manager)?;
     debug.settle(&config.file_daemon.name, &config.file_daemon.working_directory);
@@ -186,10 +188,7 @@ fn daemon(
     drop_privileges(cli.user.as_deref(), cli.group.as_deref(), cli.keep_read_all)
         .map_err(|error| ended(error.message(&daemon.config().file_daemon.name)))?;
     if cli.user.is_some() || cli.group.is_some() {
-        loaded.drop_privileges(cli.keep_read_all).map_err(|text| {
-            print(&mut io::stderr(), &text);
-            Ended(1)
-        })?;
+        loaded.drop_privileges(cli.keep_read_all).map_err(ended_by)?;
     }
     Ok(daemon)
 }
@@ -214,39 +213,26 @@ fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<Lis
     Ok(listeners)
 }
 
-/// Refuses a configuration in which a connection must be encrypted and can't be: each one would
-/// fail.
-fn check_requirement(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
-    match unencrypted(config).filter(|_| settings.tls.require) {
-        None => Ok(()),
-        Some((kind, name)) => {
-            let file = Settings::path_beside(&cli.config_file);
-            print(&mut io::stderr(), texts::can_not_encrypt(&file, kind, name).as_bytes());
-            Err(Ended(1))
-        }
-    }
+/// Refuses settings that do not fit the configuration.
+fn check(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
+    let file = Settings::path_beside(&cli.config_file);
+    let in_clear = unencrypted(settings, config).map(|(kind, name)| texts::can_not_encrypt(&file, kind, name));
+    let own_port = own_address_of_metrics(settings, config);
+    let own_port = own_port.map(|(metrics, own)| texts::metrics_on_own_port(&file, metrics, own));
+    in_clear.or(own_port).map_or(Ok(()), |text| Err(ended_by(text)))
 }
 
-/// The kind and name of the first resource whose connections are never encrypted, or not to their
-/// end.
-pub(crate) fn unencrypted(config: &Config) -> Option<(&'static str, &str)> {
+/// The kind and name of the first resource whose connections must be encrypted, and never are, or
+/// not to their end: each of them would fail.
+pub(crate) fn unencrypted<'c>(settings: &Settings, config: &'c Config) -> Option<(&'static str, &'c str)> {
+    if !settings.tls.require {
+        return None;
+    }
     let clear = |(_, _, tls): &(&str, &str, &Tls)| !tls.enable && !tls.psk_enable || tls.authenticate;
     let mut all = config.tls_resources();
     // Its own last: that of a Director is what an administrator looks at first.
     let own = all.next();
     all.chain(own).find(clear).map(|(kind, name, _)| (kind, name))
-}
-
-/// Refuses an address of metrics that is the daemon's own: it would keep itself from listening.
-fn check_metrics(cli: &Cli, settings: &Settings, config: &Config) -> Result<(), Ended> {
-    match own_address_of_metrics(settings, config) {
-        None => Ok(()),
-        Some((metrics, own)) => {
-            let file = Settings::path_beside(&cli.config_file);
-            print(&mut io::stderr(), texts::metrics_on_own_port(&file, metrics, own).as_bytes());
-            Err(Ended(1))
-        }
-    }
 }
 
 /// The address of metrics, and that of the daemon which it could not listen on beside it.
@@ -308,10 +294,8 @@ fn report_event(daemon: &Daemon, code: &str, what: &str) {
 
 /// Where the signals come that end a daemon which serves. Until then they end it at once.
 fn signals(ending: &Arc<Ending>) -> Result<Receiver<Asked>, Ended> {
-    Signals::install().and_then(|signals| ending.hear(signals)).map_err(|error| {
-        print(&mut io::stderr(), texts::no_signals(&io_error_text(&error)).as_bytes());
-        Ended(1)
-    })
+    let heard = Signals::install().and_then(|signals| ending.hear(signals));
+    heard.map_err(|error| ended_by(texts::no_signals(&io_error_text(&error))))
 }
 
 fn load(cli: &Cli) -> Result<Config, Ended> {
@@ -328,10 +312,7 @@ fn load(cli: &Cli) -> Result<Config, Ended> {
 /// `bacula-fd.toml`, which the stock daemon does not have; its errors are messages of our own.
 fn settings(cli: &Cli) -> Result<Settings, Ended> {
     let file = Settings::path_beside(&cli.config_file);
-    let ended = |text: &dyn Display| {
-        print(&mut io::stderr(), format!("{text}\n").as_bytes());
-        Ended(1)
-    };
+    let ended = |text: &dyn Display| ended_by(format!("{text}\n"));
     match host::read_settings(&file) {
         Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),

@@ -6,8 +6,6 @@ use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs as _};
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fd_config::getopt;
@@ -141,12 +139,6 @@ impl Report {
         lines.for_each(|line| out.extend([line.as_str(), "\n"]));
         (out, worst as u8)
     }
-}
-
-/// Whether the program was started under this name.
-pub(crate) fn is_meant(arguments: &[OsString]) -> bool {
-    let program = arguments.first().map(Path::new).and_then(Path::file_name);
-    program.is_some_and(|name| name.as_bytes() == b"check_ferrofd")
 }
 
 /// Runs the program; returns its exit status.

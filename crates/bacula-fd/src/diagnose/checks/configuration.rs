@@ -40,7 +40,7 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
     let checked = document.check(&mut Unchecked(fd_session::command::disabled_by));
     match checked {
         Ok(config) => {
-            if let Some((kind, name)) = unencrypted(&config).filter(|_| settings.tls.require) {
+            if let Some((kind, name)) = unencrypted(&settings, &config) {
                 findings.push(Finding::fault(texts::SETTINGS, texts::never_encrypted(kind, name), texts::HINT_ENCRYPT));
             }
             if let Some((metrics, own)) = own_address_of_metrics(&settings, &config) {
