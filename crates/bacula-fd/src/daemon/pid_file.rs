@@ -64,7 +64,7 @@ impl PidFile {
     /// # Errors
     /// [`PidFileError`]; the file is left as it was.
     pub(crate) fn create(directory: &Path, port: u16) -> Result<Self, PidFileError> {
-        let path = path_of(directory, port);
+        let path = own_file::path(directory, port, "pid");
         // Not truncated: if another daemon holds it, its number must stay.
         let opened = own_file::open_any_mode(&path, 0o640);
         let mut file = match opened {
@@ -91,7 +91,7 @@ impl PidFile {
     /// The process that holds the pid file of this directory and port, if one does. Nothing is
     /// changed.
     pub(crate) fn holder(directory: &Path, port: u16) -> Option<i32> {
-        let mut file = own_file::read(&path_of(directory, port)).ok()?;
+        let mut file = own_file::read(&own_file::path(directory, port, "pid")).ok()?;
         let mut found = first_byte();
         fcntl(&file, FcntlArg::F_GETLK(&mut found)).ok()?;
         let is_held = i32::from(found.l_type) != nix::libc::F_UNLCK;
@@ -115,10 +115,6 @@ impl PidFile {
 
 fn errno_of(error: &io::Error) -> Errno {
     Errno::from_raw(error.raw_os_error().unwrap_or_default())
-}
-
-fn path_of(directory: &Path, port: u16) -> PathBuf {
-    directory.join(format!("bacula-fd.{port}.pid"))
 }
 
 /// An exclusive lock on the first byte, without waiting. It is that of the open file: a lock of the

@@ -1,7 +1,7 @@
 //! The file that keeps the signatures of a backup for the next one.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use fd_backup::SignatureFile;
@@ -21,7 +21,7 @@ pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<Signatu
     daemon.jobs.protection.as_ref()?;
     let config = &daemon.config().file_daemon;
     let bytes = daemon.settings.job.kept_signatures.unwrap_or(USUAL);
-    let path = path(&config.working_directory, config.port());
+    let path = own_file::path(&config.working_directory, config.port(), "signatures");
     match open(&path, bytes, reads_all) {
         Ok(file) => file.map(Arc::new),
         Err(error) => {
@@ -37,11 +37,6 @@ pub(crate) fn report(file: &SignatureFile) {
     if let Some(error) = file.problem() {
         tracing::warn!(%error, "some signatures were not kept for the next backup");
     }
-}
-
-/// `WORKING_DIRECTORY/bacula-fd.PORT.signatures`.
-fn path(working_directory: &Path, port: u16) -> PathBuf {
-    working_directory.join(format!("bacula-fd.{port}.signatures"))
 }
 
 fn open(path: &Path, bytes: u64, reads_all: bool) -> io::Result<Option<SignatureFile>> {
@@ -70,7 +65,7 @@ mod tests {
     fn the_file_is_the_daemon_s_alone_and_cut_to_its_size() {
         let directory = std::env::temp_dir().join(format!("ferrofd-signatures-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
-        let file = path(&directory, 9102);
+        let file = own_file::path(&directory, 9102, "signatures");
         assert!(file.ends_with("bacula-fd.9102.signatures"));
         assert!(open(&file, 0, true).unwrap().is_none());
         assert!(!file.exists());

@@ -7,15 +7,15 @@
 //! the whole list of a rule, and its rule then never allows and always denies.
 
 use std::cell::OnceCell;
-use std::fs;
-use std::io::{self, Read as _};
+use std::fs::File;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
 use std::path::Path;
 
 use dns_lookup::LookupErrorKind;
 
 use super::hosts_options::verdict;
-use super::ident;
+use super::{ident, own_file};
 
 const ALLOW: &str = "/etc/hosts.allow";
 const DENY: &str = "/etc/hosts.deny";
@@ -149,11 +149,7 @@ pub(crate) fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client:
 
 /// A longer file than [`MAX_FILE`] is an error: the rules behind may deny.
 fn read(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    fs::File::open(path)?.take(MAX_FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_FILE {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
+    let bytes = own_file::content(File::open(path)?, MAX_FILE)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -6,13 +6,28 @@
 //! end of a FIFO, or writes to a file that has another name elsewhere.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
+
+/// `DIRECTORY/bacula-fd.PORT.WHAT`: a file of the daemon that listens on this port.
+pub(crate) fn path(directory: &Path, port: u16, what: &str) -> PathBuf {
+    directory.join(format!("bacula-fd.{port}.{what}"))
+}
+
+/// All of a file.
+///
+/// # Errors
+/// The system's, and [`io::ErrorKind::FileTooLarge`] for one of more bytes than `most`.
+pub(crate) fn content(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let read = file.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if read as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
+}
 
 /// Opens the file for reading and writing if it is one that the daemon would make: a regular file
 /// of its own user, with one name and this mode. Otherwise, or if there is none, a new one is made

@@ -15,6 +15,7 @@ use fd_transport::Bandwidth;
 
 use crate::clock;
 use crate::security::certificates::ResourceCertificates;
+use crate::security::own_file;
 use crate::security::places::Places;
 use crate::shared::collectors::Collectors;
 use crate::shared::debug::Debug;
@@ -109,7 +110,7 @@ pub(crate) struct OwnFiles {
 impl OwnFiles {
     fn new(folder: &Path, port: u16) -> Self {
         Self {
-            state: Mutex::new(state_file::path(folder, port)),
+            state: Mutex::new(own_file::path(folder, port, "state")),
             known_commands: Arc::new(KnownCommands::new(folder, port)),
             snapshot_journal: SnapshotJournal::new(folder, port),
         }

@@ -45,7 +45,7 @@ struct State {
 impl KnownCommands {
     /// Those of a daemon that listens on this port.
     pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
-        let path = working_directory.join(format!("bacula-fd.{port}.commands"));
+        let path = own_file::path(working_directory, port, "commands");
         Self { path, state: Mutex::default() }
     }
 

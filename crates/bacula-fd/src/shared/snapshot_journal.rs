@@ -5,7 +5,7 @@
 //! the daemon's user, who alone can read and write it: what is in it is removed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use fd_fileset::plain_path;
@@ -74,7 +74,7 @@ impl State {
 impl SnapshotJournal {
     /// The journal of a daemon that listens on this port.
     pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
-        let path = working_directory.join(format!("bacula-fd.{port}.snapshots"));
+        let path = own_file::path(working_directory, port, "snapshots");
         Self { path, state: Mutex::default() }
     }
 
@@ -167,9 +167,7 @@ impl SnapshotJournal {
 }
 
 fn read(path: &Path) -> io::Result<Vec<Snapshot>> {
-    let mut bytes = Vec::new();
-    own_file::read_private(path, MODE)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
-    decode(&bytes)
+    decode(&own_file::content(own_file::read_private(path, MODE)?, MOST_BYTES as u64)?)
 }
 
 /// Writes a new file and puts it in the place of the old one.
@@ -190,9 +188,6 @@ fn write(path: &Path, state: &State) -> io::Result<()> {
 
 /// The snapshots of a file.
 fn decode(bytes: &[u8]) -> io::Result<Vec<Snapshot>> {
-    if bytes.len() > MOST_BYTES {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
     match serde_json::from_slice(bytes)? {
         (FORM, snapshots) => Ok(snapshots),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "its form is unknown")),

@@ -3,10 +3,10 @@
 //! The format is the memory of a 64-bit little-endian machine, as the stock daemon writes it.
 //! Encoding and decoding are pure functions.
 
-use std::fs::{self, File};
-use std::io::{self, Read as _};
+use std::fs;
+use std::io;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::security::own_file;
 
@@ -188,14 +188,11 @@ impl Fields<'_> {
     }
 }
 
-/// `WORKING_DIRECTORY/bacula-fd.PORT.state`.
-pub(crate) fn path(working_directory: &Path, port: u16) -> PathBuf {
-    working_directory.join(format!("bacula-fd.{port}.state"))
-}
-
 /// The jobs that the previous daemon left. A damaged file is deleted.
 pub(crate) fn load(path: &Path) -> Vec<FinishedJob> {
-    let Some(file) = own_file::read(path).and_then(read_whole).ok() else { return Vec::new() };
+    let Some(file) = own_file::read(path).and_then(|file| own_file::content(file, MAX_FILE)).ok() else {
+        return Vec::new();
+    };
     match decode(&file) {
         Ok(entries) => entries,
         Err(damage) => {
@@ -206,15 +203,6 @@ pub(crate) fn load(path: &Path) -> Vec<FinishedJob> {
             Vec::new()
         }
     }
-}
-
-fn read_whole(file: File) -> io::Result<Vec<u8>> {
-    if file.metadata()?.len() > MAX_FILE {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Writes the file, mode 0640: over the existing one, or anew where that is not a file of the

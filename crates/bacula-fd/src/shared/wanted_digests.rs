@@ -39,7 +39,7 @@ struct Seen {
 impl WantedDigests {
     /// Those of a daemon that listens on this port; reads what the one before it has left.
     pub(crate) fn new(working_directory: &Path, port: u16) -> Self {
-        let path = working_directory.join(format!("bacula-fd.{port}.digest"));
+        let path = own_file::path(working_directory, port, "digest");
         let last = read(&path).ok().flatten();
         Self { path, seen: Mutex::new(Seen { since_start: None, last, is_unwritten: false }) }
     }

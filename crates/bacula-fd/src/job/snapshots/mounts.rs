@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 
 use fd_os::mounts::unescaped;
 use fd_walk::path_in_snapshot;
+
+use crate::security::own_file;
 
 /// Bytes of the longest table of mounts that is read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -76,11 +78,7 @@ impl Mount {
 /// # Errors
 /// The kernel's, and for a table of more than 16 MiB.
 pub(crate) fn read() -> io::Result<Vec<Mount>> {
-    let mut table = Vec::new();
-    File::open("/proc/self/mountinfo")?.take(MOST_BYTES).read_to_end(&mut table)?;
-    if table.len() as u64 >= MOST_BYTES {
-        return Err(io::ErrorKind::FileTooLarge.into());
-    }
+    let table = own_file::content(File::open("/proc/self/mountinfo")?, MOST_BYTES)?;
     let device_number = |point: &[u8]| {
         let path = std::ffi::OsStr::from_bytes(point);
         nix::sys::stat::lstat(path).map_or(0, |found| found.st_dev)

@@ -103,7 +103,7 @@ fn a_file_that_was_cut_off_keeps_the_jobs_before_the_cut() {
 fn only_a_file_of_the_daemon_is_overwritten() {
     let directory = std::env::temp_dir().join(format!("ferrofd-state-over-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
-    let (file, other) = (path(&directory, 9102), directory.join("other"));
+    let (file, other) = (own_file::path(&directory, 9102, "state"), directory.join("other"));
     let ways: [&dyn Fn(); 3] =
         [&|| std::os::unix::fs::symlink(&other, &file).unwrap(), &|| fs::hard_link(&other, &file).unwrap(), &|| {
             fs::write(&file, "rubbish").unwrap();
@@ -129,7 +129,7 @@ fn only_a_file_of_the_daemon_is_overwritten() {
 fn a_damaged_file_is_deleted_and_a_good_one_read() {
     let directory = std::env::temp_dir().join(format!("ferrofd-state-{}", std::process::id()));
     fs::create_dir_all(&directory).unwrap();
-    let file = path(&directory, 9102);
+    let file = own_file::path(&directory, 9102, "state");
     assert!(file.ends_with("bacula-fd.9102.state"));
     assert_eq!(load(&file), []);
     save(&file, &[entry(1)]).unwrap();
