@@ -52,7 +52,9 @@ pub(crate) fn plain(daemon: &Daemon) -> Vec<Vec<u8>> {
     frames.into_iter().map(with_nul).collect()
 }
 
-fn with_nul(mut frame: Vec<u8>) -> Vec<u8> {
+/// A text as a frame.
+pub(super) fn with_nul(text: impl Into<Vec<u8>>) -> Vec<u8> {
+    let mut frame = text.into();
     frame.push(0);
     frame
 }

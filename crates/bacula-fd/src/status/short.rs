@@ -6,8 +6,7 @@ use crate::shared::supervisor::Supervisor;
 
 /// `.status current`: one line a running job. No NUL at the ends.
 pub(crate) fn current(supervisor: &Supervisor) -> Vec<Vec<u8>> {
-    let sessions = supervisor.sessions();
-    let jobs = sessions.iter().filter_map(|session| session.job.get()).filter(|job| job.identity.job_id != 0);
+    let jobs = supervisor.running_jobs().into_iter();
     jobs.map(|job| line(job.identity.job_id, job.status().code(), i64::from(job.progress.errors()))).collect()
 }
 
@@ -19,12 +18,7 @@ pub(crate) fn last(supervisor: &Supervisor) -> Vec<Vec<u8>> {
 
 /// `.status terminated` for older tools: one row a job, columns divided by tabs.
 pub(crate) fn terminated(history: &[FinishedJob]) -> Vec<Vec<u8>> {
-    let row = |entry| {
-        let mut frame = plain::terminated(entry, "\t", "\t").into_bytes();
-        frame.push(0);
-        frame
-    };
-    history.iter().map(row).collect()
+    history.iter().map(|entry| plain::with_nul(plain::terminated(entry, "\t", "\t"))).collect()
 }
 
 fn line(job_id: u32, status: u8, errors: i64) -> Vec<u8> {

@@ -3,6 +3,7 @@
 use fd_config::{Statistics, StatisticsKind};
 
 use super::output::Output;
+use super::plain::with_nul;
 use crate::clock::day_and_time;
 use crate::shared::collectors::{Spool, State};
 use crate::shared::daemon::Daemon;
@@ -74,7 +75,6 @@ pub(crate) fn plain(daemon: &Daemon, name: &[u8]) -> Vec<Vec<u8>> {
         let (status, last) = (status(update.interval != 0), day_and_time(update.last));
         frames.push(format!("Update Statistics: {status} interval={} secs lastupdate={last}\n\n", update.interval));
     }
-    let with_nul = |text: String| [text.as_bytes(), &[0]].concat();
     frames.into_iter().map(with_nul).collect()
 }
 
