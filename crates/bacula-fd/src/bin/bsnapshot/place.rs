@@ -39,11 +39,12 @@ impl Place {
         if parts.next() != Some(Component::RootDir) {
             return Err(refused("it is not an absolute path"));
         }
-        let root = nix::fcntl::open("/", DIRECTORY, Mode::empty()).map_err(|errno| cannot("open", path, errno))?;
+        let root =
+            nix::fcntl::open("/", DIRECTORY, Mode::empty()).map_err(|errno| failed("can't open", path, errno))?;
         let mut place = Self::checked(root, PathBuf::from("/"), true)?;
         for part in parts {
             let Component::Normal(name) = part else { return Err(refused("it has \"..\" in it")) };
-            place = place.child(name)?.ok_or_else(|| cannot("open", &place.path.join(name), Errno::ENOENT))?;
+            place = place.child(name)?.ok_or_else(|| failed("can't open", &place.path.join(name), Errno::ENOENT))?;
         }
         Ok(place)
     }
@@ -56,12 +57,12 @@ impl Place {
         match openat(&self.descriptor, name, DIRECTORY, Mode::empty()) {
             Ok(descriptor) => Self::checked(descriptor, self.path.join(name), self.guarded).map(Some),
             Err(Errno::ENOENT) => Ok(None),
-            Err(errno) => Err(cannot("open", &self.path.join(name), errno)),
+            Err(errno) => Err(failed("can't open", &self.path.join(name), errno)),
         }
     }
 
     fn checked(descriptor: OwnedFd, path: PathBuf, above: bool) -> Outcome<Self> {
-        let about = fstat(descriptor.as_fd()).map_err(|errno| cannot("look at", &path, errno))?;
+        let about = fstat(descriptor.as_fd()).map_err(|errno| failed("can't look at", &path, errno))?;
         let guarded = above && is_ours(&about) && (about.st_mode & 0o022 == 0 || about.st_mode & 0o1000 != 0);
         Ok(Self { descriptor, path, about, guarded })
     }
@@ -98,9 +99,9 @@ impl Place {
                 let path = self.sure_path().join(name);
                 tools.change("mkdir", words!["-m", "0700", "--", &path])?;
             }
-            Err(errno) => return Err(cannot("make the directory", &path, errno)),
+            Err(errno) => return Err(failed("can't make the directory", &path, errno)),
         }
-        self.child(name)?.ok_or_else(|| cannot("open", &path, Errno::ENOENT))
+        self.child(name)?.ok_or_else(|| failed("can't open", &path, Errno::ENOENT))
     }
 
     /// Removes an empty directory; one that is gone is as good.
@@ -113,7 +114,7 @@ impl Place {
             Err(Errno::EACCES | Errno::EPERM) if tools.uses_sudo() => {
                 tools.change("rmdir", words!["--", &self.sure_path().join(name)])
             }
-            Err(errno) => Err(cannot("remove the directory", &self.path.join(name), errno)),
+            Err(errno) => Err(failed("can't remove the directory", &self.path.join(name), errno)),
         }
     }
 
@@ -190,13 +191,7 @@ fn is_ours(about: &FileStat) -> bool {
     about.st_uid == 0 || about.st_uid == geteuid().as_raw()
 }
 
-fn cannot(what: &str, path: &Path, errno: Errno) -> Failure {
-    let doing = match what {
-        "open" => "can't open",
-        "look at" => "can't look at",
-        "remove the directory" => "can't remove the directory",
-        _ => "can't make the directory",
-    };
+fn failed(doing: &'static str, path: &Path, errno: Errno) -> Failure {
     Failure::File { doing, path: path.to_owned(), error: errno.into() }
 }
 
