@@ -18,12 +18,12 @@ use super::asked::{Asked, FileSetSoFar};
 use crate::clock;
 use crate::connection::storage::StorageConnection;
 use crate::delivery::local::Expand;
-use crate::job::job_codes::job_codes;
+use crate::job::job_codes::Surroundings;
 use crate::job::outbox::Loss;
 use crate::job::own_thread::Nothing;
 use crate::shared::daemon::Daemon;
 use crate::shared::held::Held;
-use crate::shared::job::{Identity, Job, Phase, Words, status_words};
+use crate::shared::job::{Identity, Job, Phase, status_words};
 use crate::shared::supervisor::Session;
 use crate::texts;
 
@@ -310,17 +310,23 @@ impl<'d> Conversation<'d> {
     /// An operator's command with the codes of the job (reference 06 §7.8). Two codes are those of
     /// run scripts only.
     fn operator_command(&self, command: &[u8], recipients: &[u8]) -> Vec<u8> {
-        let job = self.job();
+        let (job, surroundings) = (self.job(), self.surroundings());
         let words = job.words();
-        let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..self.codes(&job, &words) };
+        let codes = surroundings.codes(&job, &words);
+        let mut codes = JobCodes { recipients, director: b"%D", previous_job: b"%S", ..codes };
         if self.telling.said_while_running {
             codes.status = status_words(JobStatus::Running).as_bytes();
         }
         expand_job_codes(command, &codes).unwrap_or_default()
     }
 
-    fn codes<'a>(&'a self, job: &'a Job, words: &'a Words) -> JobCodes<'a> {
-        let client = self.daemon.config().file_daemon.name.as_bytes();
-        job_codes(job, words, client, self.resource.name.as_bytes(), &self.asked.level.previous_job)
+    /// What the programs of this connection depend on.
+    pub(super) fn surroundings(&self) -> Surroundings {
+        Surroundings {
+            client: self.daemon.config().file_daemon.name.clone().into_bytes(),
+            director: self.resource.name.clone().into_bytes(),
+            previous_job: self.asked.level.previous_job.clone(),
+            allowed: self.resource.allowed_script_directories.clone(),
+        }
     }
 }

@@ -30,14 +30,8 @@ impl Conversation<'_> {
         let is_canceled = || job.aborts() > 0;
         let wanted = || !is_canceled() && !director.peer_has_left();
         let matcher = Matcher::new(Arc::clone(&job));
-        let lists = ListReader {
-            job: Arc::clone(&job),
-            client: self.daemon.config().file_daemon.name.clone().into_bytes(),
-            director: self.resource.name.clone().into_bytes(),
-            previous_job: self.asked.level.previous_job.clone(),
-            allowed: self.resource.allowed_script_directories.clone(),
-            limits: self.directory_limits(),
-        };
+        let lists =
+            ListReader { job: Arc::clone(&job), surroundings: self.surroundings(), limits: self.directory_limits() };
         let compiler = PosixCompiler { matcher: Arc::clone(&matcher), wanted: &wanted };
         let mut parser = Parser::new(&compiler);
         if self.daemon.config().file_daemon.plugin_directory.is_none() {

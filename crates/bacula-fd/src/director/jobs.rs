@@ -77,7 +77,7 @@ impl Conversation<'_> {
                 daemon.own_files.known_commands.note(director.as_bytes(), plan.fileset.plugin_commands());
                 let open = |order| Session::open(order, &plan.fileset, job, outbox, &mut plan.walk.snapshots);
                 let snapshots = snapshots.as_ref().map(open).transpose()?;
-                scripts.run(job, outbox);
+                scripts(job, outbox);
                 Ok(snapshots)
             };
             let end = || events.tell(job, outbox, None, &Event::EndBackupJob);

@@ -1,14 +1,12 @@
 //! Run scripts (reference 02 §4.8, §10).
 
-use fd_config::Director;
 use fd_messages::{JobLog as _, MessageType};
 use fd_session::command::{RunScript, ScriptCommand};
 use fd_session::texts::BAD_RUN_SCRIPT;
-use fd_transport::Canceler;
 
 use super::conversation::{Conversation, Flow};
 use crate::job::outbox::Outbox;
-use crate::job::runscript::{self, Moment, Surroundings};
+use crate::job::runscript::{self, Moment};
 use crate::shared::job::{Job, Phase};
 use crate::texts;
 
@@ -17,10 +15,10 @@ const MOST_SCRIPTS: usize = 1000;
 /// Their command lines together, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
-impl<'d> Conversation<'d> {
+impl Conversation<'_> {
     pub(super) fn handle_script(&mut self, command: ScriptCommand) -> Flow {
         match command {
-            ScriptCommand::BeforeJob(command) => self.in_phase(Phase::Script, |this| this.run_before_job(&command)),
+            ScriptCommand::BeforeJob(command) => self.in_phase(Phase::Script, |this| this.run_before_job(command)),
             ScriptCommand::BeforeNow => self.in_phase(Phase::Script, Self::run_before_now),
             ScriptCommand::AfterJob(script) => self.keep_script(script, texts::OK_RUN_AFTER),
             ScriptCommand::Run(script) => self.keep_script(script, texts::OK_RUN_SCRIPT),
@@ -38,12 +36,12 @@ impl<'d> Conversation<'d> {
         self.replied(reply)
     }
 
-    fn run_before_job(&mut self, command: &[u8]) -> Flow {
+    fn run_before_job(&mut self, command: Vec<u8>) -> Flow {
         let job = self.job();
         let failed_before = job.status().is_canceled();
-        self.with_surroundings(|surroundings, say| {
-            runscript::run(command, Moment::AtOnce, true, &job, surroundings, say);
-        });
+        let when = RunScript::BEFORE;
+        let script = RunScript { command, when, on_success: true, on_failure: false, abort_on_error: true };
+        self.run_these(&[script], Moment::AtOnce);
         if job.status().is_canceled() && !failed_before {
             self.reply(texts::BAD_RUN_BEFORE);
             return Flow::End;
@@ -65,61 +63,25 @@ impl<'d> Conversation<'d> {
     /// Runs the scripts of this moment, if there are any.
     pub(super) fn run_scripts(&mut self, moment: Moment) {
         let scripts = std::mem::take(&mut self.asked.scripts);
-        if !scripts.is_empty() {
-            let job = self.job();
-            self.with_surroundings(|surroundings, say| {
-                runscript::run_all(&scripts, moment, &job, surroundings, say);
-            });
-        }
+        self.run_these(&scripts, moment);
         self.asked.scripts = scripts;
     }
 
-    /// What the job's own thread needs to run the scripts of [`Moment::AfterVss`].
-    pub(super) fn late_scripts(&self) -> LateScripts<'d> {
-        LateScripts {
-            scripts: self.asked.scripts.clone(),
-            client: &self.daemon.config().file_daemon.name,
-            director: self.resource,
-            previous_job: self.asked.level.previous_job.clone(),
-            connection: self.channel.canceler(),
+    fn run_these(&mut self, scripts: &[RunScript], moment: Moment) {
+        let (job, surroundings, director) = (self.job(), self.surroundings(), self.channel.canceler());
+        let mut say = |kind, text: &[u8]| self.say(kind, text);
+        runscript::run_all(scripts, moment, &job, &surroundings, &|| director.peer_has_left(), &mut say);
+    }
+
+    /// Runs the scripts of [`Moment::AfterVss`] on the job's own thread; their messages go the way
+    /// of the job's.
+    pub(super) fn late_scripts(&self) -> impl FnOnce(&Job, &Outbox) + Send + use<> {
+        let scripts = self.asked.scripts.clone();
+        let (surroundings, director) = (self.surroundings(), self.channel.canceler());
+        move |job, outbox| {
+            let mut say = |kind, text: &[u8]| outbox.message(kind, text);
+            let director_gone = || director.peer_has_left();
+            runscript::run_all(&scripts, Moment::AfterVss, job, &surroundings, &director_gone, &mut say);
         }
-    }
-
-    fn with_surroundings(&mut self, work: impl FnOnce(&Surroundings<'_>, &mut dyn FnMut(MessageType, &[u8]))) {
-        let (client, previous_job) =
-            (self.daemon.config().file_daemon.name.clone(), self.asked.level.previous_job.clone());
-        let director = self.channel.canceler();
-        let surroundings = Surroundings {
-            client: client.as_bytes(),
-            director: self.resource.name.as_bytes(),
-            previous_job: &previous_job,
-            allowed: &self.resource.allowed_script_directories,
-            director_gone: &|| director.peer_has_left(),
-        };
-        work(&surroundings, &mut |kind, text| self.say(kind, text));
-    }
-}
-
-/// The scripts of a moment that comes while the job's own thread runs.
-pub(super) struct LateScripts<'d> {
-    scripts: Vec<RunScript>,
-    client: &'d str,
-    director: &'d Director,
-    previous_job: Vec<u8>,
-    connection: Canceler,
-}
-
-impl LateScripts<'_> {
-    /// Runs them; their messages go the way of the job's.
-    pub(super) fn run(&self, job: &Job, outbox: &Outbox) {
-        let surroundings = Surroundings {
-            client: self.client.as_bytes(),
-            director: self.director.name.as_bytes(),
-            previous_job: &self.previous_job,
-            allowed: &self.director.allowed_script_directories,
-            director_gone: &|| self.connection.peer_has_left(),
-        };
-        let mut say = |kind, text: &[u8]| outbox.message(kind, text);
-        runscript::run_all(&self.scripts, Moment::AfterVss, job, &surroundings, &mut say);
     }
 }

@@ -8,13 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fd_fileset::{Draft, LineError, ListFailure, ListKind, ListRequest, Regex, RegexCompiler};
-use fd_messages::expand_job_codes;
 use fd_os::io_error_text;
 use fd_os::process::{Group, IsWanted, Watched, is_unwanted};
 use fd_os::regex::RegexOptions;
 use fd_walk::{DirectoryLimits, OutOfLimits};
 
-use crate::job::job_codes::job_codes;
+use crate::job::job_codes::Surroundings;
 use crate::job::matcher::Matcher;
 use crate::job::own_thread::{Nothing, OwnThread};
 use crate::job::program::{self, NotRun};
@@ -51,14 +50,8 @@ impl From<Nothing> for ListEnd {
 pub(crate) struct ListReader {
     /// The job.
     pub job: Arc<Job>,
-    /// Name of the client.
-    pub client: Vec<u8>,
-    /// Name of the Director.
-    pub director: Vec<u8>,
-    /// The job before.
-    pub previous_job: Vec<u8>,
-    /// *Allowed Script Directories*.
-    pub allowed: Vec<Vec<u8>>,
+    /// What the commands of lists depend on.
+    pub surroundings: Surroundings,
     /// *Allowed* and *Excluded Backup Directories*.
     pub limits: DirectoryLimits,
 }
@@ -73,18 +66,16 @@ impl ListReader {
     }
 
     fn run_list_program(&self, draft: &mut Draft, request: &ListRequest, wanted: IsWanted<'_>) -> Result<(), ListEnd> {
-        let words = self.job.words();
-        let codes = job_codes(&self.job, &words, &self.client, &self.director, &self.previous_job);
         let cannot_run = |error: &io::Error| ListFailure::Status {
             status: program::exec_status(error),
             error: io_error_text(error),
         };
-        let Some(command) = expand_job_codes(&request.argument, &codes) else {
+        let Some(command) = self.surroundings.expand(&request.argument, &self.job) else {
             return Ok(draft.list_failed(cannot_run(&program::too_long()))?);
         };
         // Whatever ends the reading ends the program, too. As with the stock daemon its errors are
         // taken for names, which are not found: so the job's log has them.
-        let (child, output) = match program::start_while(&command, &self.allowed, Group::Ends, wanted) {
+        let (child, output) = match program::start_while(&command, &self.surroundings.allowed, Group::Ends, wanted) {
             Ok(started) => started,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Err(ListEnd::Unwanted),
             Err(NotRun::Exec(error)) => return Ok(draft.list_failed(cannot_run(&error))?),

@@ -6,12 +6,12 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::ExitStatusExt as _;
 
 use fd_fileset::ProgramNotAllowed;
-use fd_messages::{MessageType, expand_job_codes};
+use fd_messages::MessageType;
 use fd_os::io_error_text;
 use fd_session::JobStatus;
 use fd_session::command::RunScript;
 
-use crate::job::job_codes::job_codes;
+use crate::job::job_codes::Surroundings;
 use crate::job::program::{self, NotRun};
 use crate::shared::job::Job;
 use crate::texts;
@@ -77,28 +77,6 @@ impl Moment {
     }
 }
 
-/// What a script depends on.
-#[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
-    /// For the job codes: the client, the Director, and the job before.
-    pub client: &'a [u8],
-    pub director: &'a [u8],
-    pub previous_job: &'a [u8],
-    /// `AllowedScriptDirectories` of the Director.
-    pub allowed: &'a [Vec<u8>],
-    /// Whether the Director has gone.
-    pub director_gone: &'a dyn Fn() -> bool,
-}
-
-impl Surroundings<'_> {
-    /// A command with the codes of the job as it is now: a script before this one may have failed
-    /// it.
-    fn expand(&self, command: &[u8], job: &Job) -> Option<Vec<u8>> {
-        let words = job.words();
-        expand_job_codes(command, &job_codes(job, &words, self.client, self.director, self.previous_job))
-    }
-}
-
 /// Whether a script is still wanted.
 ///
 /// A `cancel` ends scripts before the job, whichever comes first. After the job it ends the script
@@ -144,30 +122,31 @@ pub(crate) fn run_all(
     scripts: &[RunScript],
     moment: Moment,
     job: &Job,
-    surroundings: &Surroundings<'_>,
+    surroundings: &Surroundings,
+    director_gone: &dyn Fn() -> bool,
     say: &mut dyn FnMut(MessageType, &[u8]),
 ) {
     for script in scripts {
         if moment.wants(script, job.status()) {
-            run(&script.command, moment, script.abort_on_error, job, surroundings, say);
+            run(script, moment, job, surroundings, director_gone, say);
         }
     }
 }
 
-/// Runs one command line. A failure is an error of the job, and with `abort_on_error` its end.
-pub(crate) fn run(
-    command: &[u8],
+/// Runs one script. A failure is an error of the job, and with `abort_on_error` its end.
+fn run(
+    script: &RunScript,
     moment: Moment,
-    abort_on_error: bool,
     job: &Job,
-    surroundings: &Surroundings<'_>,
+    surroundings: &Surroundings,
+    director_gone: &dyn Fn() -> bool,
     say: &mut dyn FnMut(MessageType, &[u8]),
 ) {
     let label = moment.label();
-    let watch = Watch::new(job, moment, surroundings.director_gone);
-    let ended = if let Some(command) = surroundings.expand(command, job) {
+    let watch = Watch::new(job, moment, director_gone);
+    let ended = if let Some(command) = surroundings.expand(&script.command, job) {
         say(MessageType::Info, &texts::script_starts(label, &command));
-        execute(&command, surroundings.allowed, &watch, &mut |line| {
+        execute(&command, &surroundings.allowed, &watch, &mut |line| {
             say(MessageType::Info, &texts::script_says(label, line));
         })
     } else {
@@ -178,7 +157,7 @@ pub(crate) fn run(
             say(MessageType::Warning, &texts::script_refused(label, why));
         }
         say(MessageType::Error, &texts::script_failed(label, failure.status, &failure.error));
-        if abort_on_error {
+        if script.abort_on_error {
             job.change_status(JobStatus::Error);
         }
     }

@@ -3,17 +3,21 @@
 use super::*;
 use crate::shared::job::Identity;
 
-fn surroundings<'a>(allowed: &'a [Vec<u8>], director_gone: &'a dyn Fn() -> bool) -> Surroundings<'a> {
-    Surroundings { client: b"c", director: b"d", previous_job: b"", allowed, director_gone }
+fn surroundings(allowed: &[Vec<u8>]) -> Surroundings {
+    let (client, director, previous_job) = (b"c".to_vec(), b"d".to_vec(), Vec::new());
+    Surroundings { client, director, previous_job, allowed: allowed.to_vec() }
+}
+
+fn script(command: &str, abort_on_error: bool) -> RunScript {
+    let command = command.as_bytes().to_vec();
+    RunScript { on_success: true, on_failure: false, abort_on_error, when: RunScript::BEFORE, command }
 }
 
 fn said_by(command: &str, allowed: &[Vec<u8>], abort: bool) -> (Vec<String>, JobStatus) {
     let job = Job::new(Identity { name: b"nightly.2026-11-21_02.19.56_04".to_vec(), ..Identity::default() }, 0);
-    let surroundings = surroundings(allowed, &|| false);
     let mut said = Vec::new();
-    run(command.as_bytes(), Moment::Before, abort, &job, &surroundings, &mut |kind, text| {
-        said.push(format!("{kind:?} {}", String::from_utf8_lossy(text)));
-    });
+    let mut say = |kind, text: &[u8]| said.push(format!("{kind:?} {}", String::from_utf8_lossy(text)));
+    run(&script(command, abort), Moment::Before, &job, &surroundings(allowed), &|| false, &mut say);
     (said, job.status())
 }
 
@@ -120,16 +124,9 @@ fn only_a_script_that_may_fails_the_job() {
 #[test]
 fn a_script_sees_the_status_that_the_one_before_it_has_left() {
     let job = Job::new(Identity::default(), 0);
-    let script = |command: &[u8], on_failure| RunScript {
-        on_success: true,
-        on_failure,
-        abort_on_error: true,
-        when: RunScript::BEFORE,
-        command: command.to_vec(),
-    };
-    let scripts = [script(b"/bin/false", false), script(b"echo %e", true)];
+    let scripts = [script("/bin/false", true), RunScript { on_failure: true, ..script("echo %e", true) }];
     let mut said = Vec::new();
-    run_all(&scripts, Moment::Before, &job, &surroundings(&[], &|| false), &mut |_, text| {
+    run_all(&scripts, Moment::Before, &job, &surroundings(&[]), &|| false, &mut |_, text| {
         said.push(String::from_utf8_lossy(text).into_owned());
     });
     assert_eq!(said.last().unwrap(), "ClientBeforeJob: Error\n");
@@ -138,9 +135,8 @@ fn a_script_sees_the_status_that_the_one_before_it_has_left() {
 /// Runs a script that has no end of its own; after its first line this happens. How many bytes it
 /// printed.
 fn endless(command: &str, moment: Moment, job: &Job, gone: &dyn Fn() -> bool, first: &dyn Fn()) -> (usize, String) {
-    let surroundings = surroundings(&[], gone);
     let (mut bytes, mut last) = (0, String::new());
-    run(command.as_bytes(), moment, false, job, &surroundings, &mut |kind, text| {
+    run(&script(command, false), moment, job, &surroundings(&[]), gone, &mut |kind, text| {
         if kind == MessageType::Info && !text.starts_with(b"shell command") {
             bytes += text.len();
             first();
