@@ -57,10 +57,7 @@ impl Conversation<'_> {
             Some((session, job)) => {
                 let text = format!("Cancel jobid={} job={}", job.identity.job_id, job.name());
                 self.event("FC0003", "command", &text);
-                job.abort(stop);
-                if let Some(plugged) = session.plugged.get() {
-                    plugged.cancel();
-                }
+                session.abort(stop);
                 self.queue(&texts::marked(name, stop));
             }
             None => self.queue(&texts::JOB_NOT_FOUND.of(name)),

@@ -150,10 +150,7 @@ impl Conversation<'_> {
         loop {
             if has_left && !job.cancel.is_canceled() {
                 // What follows would be for no peer, and has a place and threads meanwhile.
-                job.abort(false);
-                if let Some(plugged) = self.session.plugged.get() {
-                    plugged.cancel();
-                }
+                self.session.abort(false);
             }
             match lines.recv_timeout(GLANCE) {
                 Ok((kind, text)) => {
@@ -163,7 +160,7 @@ impl Conversation<'_> {
                     }
                     has_left = self.is_lost();
                 }
-                Err(RecvTimeoutError::Timeout) if walker.is_left(&job, || self.is_in_plugin()) => {
+                Err(RecvTimeoutError::Timeout) if walker.is_left(&job, || self.session.is_in_plugin()) => {
                     return self.ended(&job, Err(Nothing::Left));
                 }
                 Err(RecvTimeoutError::Timeout) => has_left = director.peer_has_left(),

@@ -221,9 +221,8 @@ impl Conversation<'_> {
             Ok(worker) => worker,
             Err(nothing) => return self.ended(job, Err(nothing)),
         };
-        let plugged = self.session.plugged.get().cloned();
-        let is_in_plugin = || plugged.as_ref().is_some_and(|plugged| plugged.plugins.are_busy());
-        let mut is_left = || worker.is_left(job, is_in_plugin);
+        let session = Arc::clone(&self.session);
+        let mut is_left = || worker.is_left(job, || session.is_in_plugin());
         if self.pass_on(job, tick, &said, Some(&mut is_left)) {
             return self.ended(job, worker.join());
         }

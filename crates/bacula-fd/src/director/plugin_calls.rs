@@ -89,11 +89,6 @@ impl Conversation<'_> {
         Some(Arc::new(LateFileSet::beside(open, Arc::clone(&plugged.facts))))
     }
 
-    /// Whether a plugin of this connection is at work.
-    pub(super) fn is_in_plugin(&self) -> bool {
-        self.session.plugged.get().is_some_and(|plugged| plugged.plugins.are_busy())
-    }
-
     /// For calls by the job's own thread.
     pub(super) fn job_events(&self) -> JobEvents {
         JobEvents { plugged: self.session.plugged.get().cloned(), director: self.channel.canceler() }

@@ -45,6 +45,23 @@ pub(crate) struct Session {
     pub plugged: OnceLock<Arc<Plugged>>,
 }
 
+impl Session {
+    /// The operator's `cancel` or `stop`, which its plugins are told, too.
+    pub(crate) fn abort(&self, stop: bool) {
+        if let Some(job) = self.job.get() {
+            job.abort(stop);
+        }
+        if let Some(plugged) = self.plugged.get() {
+            plugged.cancel();
+        }
+    }
+
+    /// Whether one of its plugins is at work.
+    pub(crate) fn is_in_plugin(&self) -> bool {
+        self.plugged.get().is_some_and(|plugged| plugged.plugins.are_busy())
+    }
+}
+
 /// A message without a job.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct DaemonMessage {
