@@ -62,7 +62,6 @@ impl Conversation<'_> {
             }
             None => self.queue(&texts::JOB_NOT_FOUND.of(name)),
         }
-        self.end_of_data();
-        Flow::GoOn
+        self.end_of_data()
     }
 }

@@ -11,7 +11,7 @@ use fd_messages::{JobCodes, MessageType, Numbering, expand_job_codes};
 use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::Refusal;
-use fd_transport::{Channel, ChannelError, Farewell, Fault};
+use fd_transport::{Channel, ChannelError, Farewell, Fault, IDLE_LIMIT, Received};
 
 use super::answers::Answers;
 use super::asked::{Asked, FileSetSoFar};
@@ -174,10 +174,28 @@ impl<'d> Conversation<'d> {
         }
     }
 
-    /// Ends an answer of many frames. It may wait for the next flush, which comes before the next
-    /// command is waited for.
-    pub(super) fn end_of_data(&mut self) {
+    /// An answer of many frames, and its end.
+    pub(super) fn list(&mut self, frames: &[Vec<u8>]) -> Flow {
+        for frame in frames {
+            self.queue(frame);
+        }
+        self.end_of_data()
+    }
+
+    /// Ends an answer of many frames, and the next command may come. It may wait for the next
+    /// flush, which comes before that is waited for.
+    pub(super) fn end_of_data(&mut self) -> Flow {
         self.queue_signal(Signal::Eod);
+        Flow::GoOn
+    }
+
+    /// The next of the lines that follow a command; `None` at the signal that ends them.
+    pub(super) fn next_line(&mut self) -> Result<Option<Vec<u8>>, ChannelError> {
+        Ok(match self.channel.recv(IDLE_LIMIT)? {
+            Received::Data(line) => Some(line.to_vec()),
+            Received::Empty => Some(Vec::new()),
+            Received::Signal(_) => None,
+        })
     }
 
     pub(super) fn flush(&mut self) {

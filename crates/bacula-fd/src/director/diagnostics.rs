@@ -51,7 +51,6 @@ impl Conversation<'_> {
         if format == MetricFormat::Json {
             self.queue(b"\n]\n");
         }
-        self.end_of_data();
-        Flow::GoOn
+        self.end_of_data()
     }
 }

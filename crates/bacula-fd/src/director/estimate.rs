@@ -133,8 +133,7 @@ impl Conversation<'_> {
         job.progress.set_files(u32::try_from(estimate.files).unwrap_or(u32::MAX));
         job.progress.add_job_bytes(estimate.bytes);
         self.queue(&texts::ok_estimate(estimate.files, estimate.bytes));
-        self.end_of_data();
-        Flow::GoOn
+        self.end_of_data()
     }
 
     /// Passes an estimate's lines on until it ends, and cancels it when its Director has gone;

@@ -6,7 +6,6 @@ use fd_fileset::{Parser, Reaction, texts as fileset_texts};
 use fd_messages::MessageType;
 use fd_os::process::IsWanted;
 use fd_plugins::Event;
-use fd_transport::{IDLE_LIMIT, Received};
 
 use super::asked::FileSetSoFar;
 use super::conversation::{Conversation, Flow};
@@ -38,10 +37,9 @@ impl Conversation<'_> {
             parser = parser.without_plugins();
         }
         loop {
-            let line = match self.channel.recv(IDLE_LIMIT) {
-                Ok(Received::Data(line)) => line.to_vec(),
-                Ok(Received::Empty) => Vec::new(),
-                Ok(Received::Signal(_)) => break,
+            let line = match self.next_line() {
+                Ok(Some(line)) => line,
+                Ok(None) => break,
                 Err(error) => {
                     tracing::debug!(%error, "the FileSet broke off");
                     return Flow::End;

@@ -38,14 +38,9 @@ impl Conversation<'_> {
     }
 
     fn read_components(&mut self) -> Flow {
-        loop {
-            match self.channel.recv(IDLE_LIMIT) {
-                Ok(Received::Data(line)) => {
-                    let line = line.to_vec();
-                    self.tell_plugins(&Event::ComponentInfo(&line));
-                }
-                Ok(Received::Empty) => {}
-                Ok(Received::Signal(_)) | Err(_) => break,
+        while let Ok(Some(line)) = self.next_line() {
+            if !line.is_empty() {
+                self.tell_plugins(&Event::ComponentInfo(&line));
             }
         }
         self.replied(texts::OK_COMPONENT)
@@ -60,11 +55,7 @@ impl Conversation<'_> {
                 Ok(())
             });
         });
-        for line in lines {
-            self.queue(&line);
-        }
-        self.end_of_data();
-        Flow::GoOn
+        self.list(&lines)
     }
 
     /// The files that were chosen, for the plugin of this file. There is no reply.
@@ -97,8 +88,8 @@ impl Conversation<'_> {
     /// don't come.
     fn read_restore_object(&mut self, order: &RestoreObject) -> Flow {
         // The second one is not awaited if the first one does not come.
-        let name = self.frame_of_object();
-        let Some((name, bytes)) = name.and_then(|name| Some((name, self.frame_of_object()?))) else {
+        let name = self.next_line().ok().flatten();
+        let Some((name, bytes)) = name.and_then(|name| Some((name, self.next_line().ok()??))) else {
             self.reply(BAD_RESTORE_OBJECT);
             return Flow::End;
         };
@@ -138,14 +129,6 @@ impl Conversation<'_> {
             self.say(MessageType::Error, &text);
         }
         unpacked
-    }
-
-    fn frame_of_object(&mut self) -> Option<Vec<u8>> {
-        match self.channel.recv(IDLE_LIMIT) {
-            Ok(Received::Data(frame)) => Some(frame.to_vec()),
-            Ok(Received::Empty) => Some(Vec::new()),
-            Ok(Received::Signal(_)) | Err(_) => None,
-        }
     }
 
     /// Options for the plugins of a Verify job, which get them when the volume is read.
@@ -209,8 +192,7 @@ impl Conversation<'_> {
                 break;
             }
         }
-        self.end_of_data();
-        Flow::GoOn
+        self.end_of_data()
     }
 }
 

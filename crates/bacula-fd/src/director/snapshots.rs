@@ -24,7 +24,7 @@ impl<'d> Conversation<'d> {
                 self.reply(texts::OK_SNAPSHOT_RETENTION);
             }
             SnapshotOrder::List => self.list_snapshots(),
-            SnapshotOrder::Content => self.end_of_data(),
+            SnapshotOrder::Content => return self.end_of_data(),
             SnapshotOrder::Query(named) => {
                 let answer = self.while_wanted(|helper, wanted| helper.ask(Action::Query, &about(named), wanted));
                 let reply = match answer {

@@ -29,12 +29,4 @@ impl Conversation<'_> {
         };
         self.list(&frames)
     }
-
-    fn list(&mut self, frames: &[Vec<u8>]) -> Flow {
-        for frame in frames {
-            self.queue(frame);
-        }
-        self.end_of_data();
-        Flow::GoOn
-    }
 }
