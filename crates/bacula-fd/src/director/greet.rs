@@ -61,16 +61,15 @@ impl Standing {
 /// Serves an accepted connection to its end.
 pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
     let peer = channel.address();
-    let ip = peer.ip().to_canonical().to_string();
     let client = hosts_access::Client::new(peer, channel.own_address());
     let name = daemon.config().file_daemon.name.clone();
     // It may ask a name server or a host that is the stranger's, who takes no place for longer than
     // others do.
     let asked = threads::start("asks for a name", move || hosts_access::is_allowed(&name, &client));
     match asked.map(|asked| asked.end(|| !place.is_sent_away())) {
-        Ok(Some(Ok(true))) => serve_from(daemon, channel, &ip, Standing::Stranger(place)),
+        Ok(Some(Ok(true))) => serve_from(daemon, channel, Standing::Stranger(place)),
         Ok(Some(Ok(false))) => {
-            let text = texts::refused_by_hosts_access(&ip, peer.port());
+            let text = texts::refused_by_hosts_access(&ip_of(&channel), peer.port());
             daemon.supervisor.say(MessageType::Security, "bnet_server.c:201", text);
         }
         Ok(None) => tracing::debug!(%peer, "sent away before it was known whether it may connect"),
@@ -81,22 +80,25 @@ pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
 
 /// The same for a connection that we have made and that the Director has taken.
 pub(crate) fn serve_channel(daemon: &Daemon, channel: Channel, slot: Slot) {
-    let ip = channel.address().ip().to_canonical().to_string();
-    serve_from(daemon, channel, &ip, Standing::Known { _slot: slot });
+    serve_from(daemon, channel, Standing::Known { _slot: slot });
 }
 
 /// Serves a connection, and what a console on it may have made of it (command `proxy`).
-fn serve_from(daemon: &Daemon, channel: Channel, ip: &str, mut standing: Standing) {
-    let mut called = serve_one(daemon, channel, ip, &mut standing);
-    while let Some(channel) = called {
-        let ip = channel.address().ip().to_canonical().to_string();
-        called = serve_one(daemon, channel, &ip, &mut standing);
+fn serve_from(daemon: &Daemon, channel: Channel, mut standing: Standing) {
+    let mut next = Some(channel);
+    while let Some(channel) = next {
+        next = serve_one(daemon, channel, &mut standing);
     }
 }
 
+/// A peer's address as messages have it.
+fn ip_of(channel: &Channel) -> String {
+    channel.address().ip().to_canonical().to_string()
+}
+
 /// Serves one connection; returns another one on which a Director is to be served next.
-fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Standing) -> Option<Channel> {
-    let begin = Instant::now();
+fn serve_one(daemon: &Daemon, mut channel: Channel, standing: &mut Standing) -> Option<Channel> {
+    let (begin, ip) = (Instant::now(), ip_of(&channel));
     channel.limit_frames(LARGEST_FRAME);
     // The stock daemon has no limit here: twenty silent connections lock all others out.
     let (frame, len) = match channel.recv(daemon.login()) {
@@ -113,14 +115,14 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
         }
     };
     match FirstPacket::of(&frame) {
-        FirstPacket::Director => return greet(daemon, channel, &frame, &Caller { ip, begin }, standing),
+        FirstPacket::Director => return greet(daemon, channel, &frame, &Caller { ip: &ip, begin }, standing),
         FirstPacket::Ping => {
             // A probe may close without reading the answer.
             let _answered = channel.send(hello::PING_OK).and_then(|()| channel.close());
         }
         FirstPacket::StorageCall => take_call(daemon, channel, &frame),
         FirstPacket::Bad => {
-            daemon.supervisor.say(MessageType::Security, "job.c:592", texts::expected_hello(ip, len));
+            daemon.supervisor.say(MessageType::Security, "job.c:592", texts::expected_hello(&ip, len));
             dialogue::brake(&channel, BAD_HELLO_PAUSE);
         }
     }
@@ -130,16 +132,15 @@ fn serve_one(daemon: &Daemon, mut channel: Channel, ip: &str, standing: &mut Sta
 /// A Storage Daemon calls for a job that waits for it (reference 01 §13). It is not answered here:
 /// the job's own thread sends the hello.
 fn take_call(daemon: &Daemon, channel: Channel, frame: &[u8]) {
-    let supervisor = &daemon.supervisor;
-    let Some(call) = StorageCall::parse(frame) else {
-        supervisor.say(MessageType::Fatal, "hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
+    let refuse = |place, text| {
+        daemon.supervisor.say(MessageType::Fatal, place, text);
         dialogue::brake(&channel, BAD_HELLO_PAUSE);
-        return;
     };
-    let Some(job) = supervisor.job(&call.job) else {
-        supervisor.say(MessageType::Fatal, "hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(shown(&call.job)));
-        dialogue::brake(&channel, BAD_HELLO_PAUSE);
-        return;
+    let Some(call) = StorageCall::parse(frame) else {
+        return refuse("hello.c:55", texts::BAD_STORAGE_CALL.to_vec());
+    };
+    let Some(job) = daemon.supervisor.job(&call.job) else {
+        return refuse("hello.c:63", texts::STORAGE_CALL_WITHOUT_JOB.of(shown(&call.job)));
     };
     keep_alive(daemon, &channel);
     if let Err(second) = job.storage.park(channel) {
