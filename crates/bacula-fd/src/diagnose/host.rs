@@ -8,13 +8,13 @@ use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::sync::{Arc, mpsc};
-use std::thread;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fd_bsock::Encoder;
 use fd_bsock::hello::PING_OK;
 use fd_config::{FileDaemon, KeyProblem, PluginHostSettings, Surroundings as _, Tls};
+use fd_os::threads::{self, Thread};
 use fd_os::{clock_state, io_error_text, page_cache, resolver_text};
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag};
 use nix::sys::statvfs::statvfs;
@@ -206,25 +206,16 @@ impl World for ThisHost {
 
     fn reach(&self, places: &[(String, u16)]) -> Vec<Result<Duration, String>> {
         let begin = Instant::now();
-        let waits: Vec<_> = places.iter().map(|(host, port)| begin_to_reach(host.clone(), *port)).collect();
-        let answer = |wait: io::Result<mpsc::Receiver<Result<Duration, String>>>| {
-            let wait = wait.map_err(|error| io_error_text(&error))?;
+        let call = |(host, port): (String, u16)| threads::start("reach", move || connect(&host, port));
+        let calls: Vec<_> = places.iter().cloned().map(call).collect();
+        let answer = |call: io::Result<Thread<Result<Duration, String>>>| {
+            let call = call.map_err(|error| io_error_text(&error))?;
             // A thread that hangs in the resolver ends with the program.
-            let left = (PATIENCE + PATIENCE / 10).saturating_sub(begin.elapsed());
-            wait.recv_timeout(left).unwrap_or_else(|_| Err(texts::no_answer(PATIENCE)))
+            let ended = call.end(|| begin.elapsed() < PATIENCE + PATIENCE / 10);
+            ended.and_then(Result::ok).unwrap_or_else(|| Err(texts::no_answer(PATIENCE)))
         };
-        waits.into_iter().map(answer).collect()
+        calls.into_iter().map(answer).collect()
     }
-}
-
-fn begin_to_reach(host: String, port: u16) -> io::Result<mpsc::Receiver<Result<Duration, String>>> {
-    let (sender, receiver) = mpsc::channel();
-    let work = move || {
-        // The receiver may have given up.
-        let _late = sender.send(connect(&host, port));
-    };
-    thread::Builder::new().name("reach".to_owned()).spawn(work)?;
-    Ok(receiver)
 }
 
 fn connect(host: &str, port: u16) -> Result<Duration, String> {
@@ -281,6 +272,8 @@ fn pong(mut stream: &TcpStream) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
+
     use std::net::{Ipv4Addr, TcpListener};
 
     use super::*;
