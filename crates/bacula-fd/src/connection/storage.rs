@@ -11,8 +11,8 @@ use fd_session::read::ReadClose;
 use fd_session::storage::{HELLO_TIMEOUT, StorageError, StorageGreeting, StorageHello};
 use fd_session::{Action, JobStatus, Machine};
 use fd_transport::{
-    Canceler, Certificates, Channel, ChannelError, ConnectError, ConnectPlan, ConnectWatch, Farewell, Frames, Gathered,
-    IDLE_LIMIT, Limits, Received, SILENCE, Unwanted,
+    Canceler, Certificates, Channel, ChannelError, ConnectWatch, Farewell, Frames, Gathered, IDLE_LIMIT, Received,
+    SILENCE, Unwanted,
 };
 
 use crate::connection::dialogue::{self, Secrets, Signals};
@@ -69,11 +69,6 @@ impl ConnectWatch for Patience<'_> {
     fn retrying(&self, text: &str) {
         (self.warn.borrow_mut())(text);
     }
-}
-
-/// Connects by TCP, with patience.
-pub(crate) fn connect(plan: &ConnectPlan, patience: &Patience<'_>) -> Result<Channel, ConnectError> {
-    Channel::connect(plan, Limits::default(), patience)
 }
 
 /// A hello that failed.

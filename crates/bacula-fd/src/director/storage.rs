@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 use fd_session::JobStatus;
 use fd_session::command::StorageAddress;
 use fd_session::texts::BAD_STORAGE;
-use fd_transport::{Channel, ConnectPlan, Peer, PeerKind, SILENCE};
+use fd_transport::{Channel, ConnectPlan, Limits, Peer, PeerKind, SILENCE};
 
 use super::conversation::{Conversation, Flow};
 use crate::connection::storage::{self, End, Patience, Rejected, StorageConnection};
@@ -154,8 +154,7 @@ impl Conversation<'_> {
         };
         let director = self.channel.canceler();
         let mut warn = |warning: &str| self.say(MessageType::Warning, &texts::STORAGE_RETRYING.of(warning));
-        let dialled = storage::connect(&plan, &Patience::new(job, director, &mut warn));
-        match dialled {
+        match Channel::connect(&plan, Limits::default(), &Patience::new(job, director, &mut warn)) {
             Ok(channel) => Some(channel),
             Err(error) => {
                 if !job.cancel.is_canceled() {

@@ -268,13 +268,9 @@ impl NameRegex for Expression {
 impl Inner {
     /// Has the guest compile one more; its number.
     fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<usize, Failure> {
-        let compiled = self.ask(wanted, |guest| guest.compile(pattern, options, wanted));
-        match compiled {
-            Ok(()) => {}
-            Err(failure) => {
-                self.guest = None;
-                return Err(failure);
-            }
+        if let Err(failure) = self.ask(wanted, |guest| guest.compile(pattern, options, wanted)) {
+            self.guest = None;
+            return Err(failure);
         }
         self.expressions.push((pattern.to_vec(), options));
         Ok(self.expressions.len() - 1)
