@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use fd_messages::MessageType;
 
 use super::convert::{Kept, save_for_daemon};
-use crate::api::call::Status;
+use crate::api::call::{Gone, Status};
 use crate::api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
 use crate::api::packets::SavePacket;
 use crate::library::abi::{AccurateAttributesPacket, Context, DaemonFunctions, FileEventPacket};
@@ -36,23 +36,17 @@ pub(super) fn keep(functions: DaemonFunctions) -> bool {
     variadic.iter().all(|address| !address.is_null()) && FUNCTIONS.set(Functions(functions)).is_ok()
 }
 
-/// The daemon during a call in this context.
+/// The daemon during a call in this context, and what it says of its job.
 #[derive(Debug)]
 pub(super) struct Daemon {
-    facts: Facts,
-}
-
-/// What the daemon says of the job of this context.
-#[derive(Debug)]
-struct Facts {
     context: *mut Context,
 }
 
 // SAFETY: the daemon's functions may be called by any thread with a context, for as long as it
-// lives; and the facts live during a call only.
-unsafe impl Send for Facts {}
+// lives; and this lives during a call only.
+unsafe impl Send for Daemon {}
 // SAFETY: the same.
-unsafe impl Sync for Facts {}
+unsafe impl Sync for Daemon {}
 
 impl Daemon {
     /// The daemon that has handed over this context.
@@ -60,7 +54,7 @@ impl Daemon {
     /// # Safety
     /// The context is the daemon's, and lives longer than this.
     pub(super) unsafe fn of(context: *mut Context) -> Self {
-        Self { facts: Facts { context } }
+        Self { context }
     }
 
     /// Asks for the data of the files that a job verifies (event 27).
@@ -70,14 +64,18 @@ impl Daemon {
         // SAFETY: it is the address of a function with these arguments (reference 07 §3.5).
         let register: RegisterEvents = unsafe { std::mem::transmute(functions.register_events) };
         // SAFETY: the list ends with 0.
-        unsafe { register(self.facts.context, VERIFY_STREAM, 0 as c_int) };
+        unsafe { register(self.context, VERIFY_STREAM, 0 as c_int) };
+    }
+
+    /// Says that the plugin can't be called any more. Returns the number that the daemon gets.
+    pub(super) fn report(&mut self, gone: &Gone) -> c_int {
+        self.message(MessageType::Error, &gone.text);
+        Status::Error.code()
     }
 
     /// Calls one of the daemon's functions with this context.
     fn call(&self, call: impl FnOnce(&DaemonFunctions, *mut Context) -> c_int) -> Status {
-        FUNCTIONS
-            .get()
-            .map_or(Status::Error, |Functions(functions)| Status::from_code(call(functions, self.facts.context)))
+        FUNCTIONS.get().map_or(Status::Error, |Functions(functions)| Status::from_code(call(functions, self.context)))
     }
 }
 
@@ -105,7 +103,7 @@ fn is_text(variable: Variable) -> bool {
     )
 }
 
-impl JobFacts for Facts {
+impl JobFacts for Daemon {
     fn value(&self, variable: Variable) -> Option<Value> {
         let Functions(functions) = FUNCTIONS.get()?;
         if is_text(variable) {
@@ -149,7 +147,7 @@ impl JobFacts for Facts {
 
 impl Host for Daemon {
     fn facts(&self) -> &dyn JobFacts {
-        &self.facts
+        self
     }
 
     fn message(&mut self, kind: MessageType, text: &[u8]) {
@@ -158,7 +156,7 @@ impl Host for Daemon {
         let message: JobMessage = unsafe { std::mem::transmute(functions.job_message) };
         let text = c_text(text);
         // SAFETY: the format has one text.
-        unsafe { message(self.facts.context, SOURCE, 0, c_int::from(kind.number()), 0, FORMAT, text.as_ptr()) };
+        unsafe { message(self.context, SOURCE, 0, c_int::from(kind.number()), 0, FORMAT, text.as_ptr()) };
     }
 
     fn mark_seen(&mut self, name: &[u8]) -> Status {

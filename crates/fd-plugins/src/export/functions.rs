@@ -4,7 +4,6 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
-use fd_messages::MessageType;
 use fd_os::lock::Mutex;
 use fd_records::MetadataKind;
 
@@ -12,7 +11,6 @@ use super::convert::{Kept, listed_from_c, object_from_c, restore_from_c, save_to
 use super::daemon::{Daemon, keep};
 use crate::api::call::{Called, Io, IoDone, Status};
 use crate::api::event::Event;
-use crate::api::host::Host;
 use crate::api::packets::{Query, SavePacket};
 use crate::api::plugin::{CancelEvent, Instance, Plugin};
 use crate::library::abi::{
@@ -82,11 +80,12 @@ fn guarded(call: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(ERROR)
 }
 
-/// Calls the instance of a context.
+/// Calls the instance of a context. Returns the number that the daemon gets; a plugin that can't be
+/// called any more is reported.
 ///
 /// # Safety
 /// The context is one that [`new_plugin`] got.
-unsafe fn with(context: *mut Context, call: impl FnOnce(&mut dyn Instance, &mut Call<'_>) -> c_int) -> c_int {
+unsafe fn with(context: *mut Context, call: impl FnOnce(&mut dyn Instance, &mut Call<'_>) -> Called<Status>) -> c_int {
     guarded(|| {
         // SAFETY: the caller vouches for the context.
         let Some(job) = (unsafe { job(context) }) else { return ERROR };
@@ -95,8 +94,30 @@ unsafe fn with(context: *mut Context, call: impl FnOnce(&mut dyn Instance, &mut 
         let Some(instance) = instance else { return ERROR };
         // SAFETY: the same.
         let daemon = unsafe { Daemon::of(context) };
-        call(instance.as_mut(), &mut Call { daemon, kept, estimates, may_register })
+        let mut during = Call { daemon, kept, estimates, may_register };
+        match call(instance.as_mut(), &mut during) {
+            Ok(status) => status.code(),
+            Err(gone) => during.daemon.report(&gone),
+        }
     })
+}
+
+/// The same with the packet that the function gets; an error without one.
+///
+/// # Safety
+/// The same, and the packet is one, or null.
+unsafe fn with_packet<P>(
+    context: *mut Context,
+    packet: *mut P,
+    call: impl FnOnce(&mut dyn Instance, &mut Call<'_>, &mut P) -> Called<Status>,
+) -> c_int {
+    // SAFETY: the caller vouches for both.
+    unsafe {
+        with(context, |instance, during| match packet.as_mut() {
+            Some(packet) => call(instance, during, packet),
+            None => Ok(Status::Error),
+        })
+    }
 }
 
 /// What there is during a call.
@@ -105,18 +126,6 @@ struct Call<'c> {
     kept: &'c mut Kept,
     estimates: &'c mut bool,
     may_register: &'c mut bool,
-}
-
-impl Call<'_> {
-    /// The number that the daemon gets.
-    fn answer(&mut self, called: Called<Status>) -> c_int {
-        self.result(called).map_or(ERROR, Status::code)
-    }
-
-    /// What came of a call. A plugin that can't be called any more is reported.
-    fn result<T>(&mut self, called: Called<T>) -> Option<T> {
-        called.map_err(|gone| self.daemon.message(MessageType::Error, &gone.text)).ok()
-    }
 }
 
 /// # Safety
@@ -140,16 +149,13 @@ unsafe extern "C" fn new_plugin(context: *mut Context) -> c_int {
         let mut daemon = unsafe { Daemon::of(context) };
         match plugin.begin(&mut daemon) {
             Ok((instance, status)) => {
-                let state = State { kept: Kept::default(), estimates: false, may_register: false, instance: None };
                 let canceler = instance.canceler();
-                let job = Job { canceler, state: Mutex::new(State { instance: Some(instance), ..state }) };
-                place.plugin = Box::into_raw(Box::new(job)).cast();
+                let (kept, instance) = (Kept::default(), Some(instance));
+                let state = Mutex::new(State { instance, kept, estimates: false, may_register: false });
+                place.plugin = Box::into_raw(Box::new(Job { canceler, state })).cast();
                 status.code()
             }
-            Err(gone) => {
-                daemon.message(MessageType::Error, &gone.text);
-                ERROR
-            }
+            Err(gone) => daemon.report(&gone),
         }
     })
 }
@@ -172,7 +178,7 @@ unsafe extern "C" fn free_plugin(context: *mut Context) -> c_int {
         if let Some(instance) = state.instance
             && let Err(gone) = instance.end(&mut daemon)
         {
-            daemon.message(MessageType::Error, &gone.text);
+            daemon.report(&gone);
         }
         0
     })
@@ -221,7 +227,7 @@ fn event_of_text(number: u32, line: &[u8]) -> Event<'_> {
 
 /// # Safety
 /// The value is what belongs to the event (reference 07 §3.7).
-unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32, value: *mut c_void) -> c_int {
+unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32, value: *mut c_void) -> Called<Status> {
     const HANDLE_FILE: u32 = 24;
     const FEATURES: u32 = 26;
     let (line, object);
@@ -248,7 +254,7 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
         19 => Event::EndFileSet,
         HANDLE_FILE => {
             // SAFETY: the caller vouches for it.
-            let Some(packet) = (unsafe { value.cast::<SavePacketC>().as_mut() }) else { return ERROR };
+            let Some(packet) = (unsafe { value.cast::<SavePacketC>().as_mut() }) else { return Ok(Status::Error) };
             // SAFETY: the same.
             let (mut file, command) = unsafe { (from_save_head(packet), text(packet.cmd).unwrap_or_default()) };
             let called = instance.handle_file(&mut call.daemon, &command, &mut file);
@@ -256,20 +262,23 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
             packet.portable = u8::from(file.portable);
             packet.delta_seq = file.delta_seq;
             packet.stat_update = u8::from(file.stat_update);
-            return call.answer(called);
+            return called;
         }
         FEATURES => {
-            let called = instance.features(&mut call.daemon);
-            if let Some(Some(features)) = call.result(called)
-                && !value.is_null()
-            {
-                let features = call.kept.texts.hold(&features);
-                // SAFETY: the caller vouches for it: a place for the address of a text.
-                unsafe { value.cast::<*const c_char>().write(features) };
+            match instance.features(&mut call.daemon) {
+                Ok(Some(features)) if !value.is_null() => {
+                    let features = call.kept.texts.hold(&features);
+                    // SAFETY: the caller vouches for it: a place for the address of a text.
+                    unsafe { value.cast::<*const c_char>().write(features) };
+                }
+                Ok(_) => {}
+                Err(gone) => {
+                    call.daemon.report(&gone);
+                }
             }
-            return 0;
+            return Ok(Status::Ok);
         }
-        _ => return 0,
+        _ => return Ok(Status::Ok),
     };
     match event {
         Event::EstimateCommand(_) => *call.estimates = true,
@@ -278,8 +287,7 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
         Event::StartVerifyJob => *call.may_register = true,
         _ => {}
     }
-    let called = instance.event(&mut call.daemon, &event);
-    call.answer(called)
+    instance.event(&mut call.daemon, &event)
 }
 
 /// # Safety
@@ -287,14 +295,13 @@ unsafe fn deliver(instance: &mut dyn Instance, call: &mut Call<'_>, number: u32,
 unsafe extern "C" fn start_backup_file(context: *mut Context, packet: *mut SavePacketC) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
             let command = text(packet.cmd).unwrap_or_default();
             let mut file = SavePacket { portable: packet.portable != 0, ..SavePacket::default() };
             *call.kept = Kept::default();
             let called = instance.start_backup_file(&mut call.daemon, &command, !*call.estimates, &mut file);
             save_to_c(&file, packet, call.kept);
-            call.answer(called)
+            called
         })
     }
 }
@@ -303,12 +310,7 @@ unsafe extern "C" fn start_backup_file(context: *mut Context, packet: *mut SaveP
 /// The arguments are those of a daemon (reference 07 §3.4).
 unsafe extern "C" fn end_backup_file(context: *mut Context) -> c_int {
     // SAFETY: the daemon hands over its context.
-    unsafe {
-        with(context, |instance, call| {
-            let called = instance.end_backup_file(&mut call.daemon);
-            call.answer(called)
-        })
-    }
+    unsafe { with(context, |instance, call| instance.end_backup_file(&mut call.daemon)) }
 }
 
 /// # Safety
@@ -317,9 +319,7 @@ unsafe extern "C" fn start_restore_file(context: *mut Context, command: *const c
     // SAFETY: the daemon hands over its context and a text.
     unsafe {
         with(context, |instance, call| {
-            let command = text(command).unwrap_or_default();
-            let called = instance.start_restore_file(&mut call.daemon, &command);
-            call.answer(called)
+            instance.start_restore_file(&mut call.daemon, &text(command).unwrap_or_default())
         })
     }
 }
@@ -328,12 +328,7 @@ unsafe extern "C" fn start_restore_file(context: *mut Context, command: *const c
 /// The arguments are those of a daemon (reference 07 §3.4).
 unsafe extern "C" fn end_restore_file(context: *mut Context) -> c_int {
     // SAFETY: the daemon hands over its context.
-    unsafe {
-        with(context, |instance, call| {
-            let called = instance.end_restore_file(&mut call.daemon);
-            call.answer(called)
-        })
-    }
+    unsafe { with(context, |instance, call| instance.end_restore_file(&mut call.daemon)) }
 }
 
 /// # Safety
@@ -342,8 +337,7 @@ unsafe extern "C" fn plugin_io(context: *mut Context, packet: *mut IoPacket) -> 
     // SAFETY: the daemon hands over its context and a packet, with a buffer of the length that it
     // says.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
             let name;
             let io = match packet.func {
                 io_func::OPEN => {
@@ -354,22 +348,22 @@ unsafe extern "C" fn plugin_io(context: *mut Context, packet: *mut IoPacket) -> 
                     Ok(count) if !packet.buf.is_null() => {
                         Io::Read { buffer: std::slice::from_raw_parts_mut(packet.buf.cast(), count) }
                     }
-                    _ => return ERROR,
+                    _ => return Ok(Status::Error),
                 },
                 io_func::WRITE => Io::Write { data: bytes(packet.buf, packet.count) },
                 io_func::SEEK => Io::Seek { offset: packet.offset, whence: packet.whence },
                 io_func::CLOSE => Io::Close,
-                _ => return ERROR,
+                _ => return Ok(Status::Error),
             };
             let reads = matches!(io, Io::Read { .. });
             let called = instance.io(&mut call.daemon, io);
-            let done = call.result(called).unwrap_or(IoDone::error(libc::EIO));
+            let done = called.as_ref().copied().unwrap_or(IoDone::error(libc::EIO));
             packet.status = done.status;
             packet.io_errno = done.errno;
             if reads {
                 packet.offset = done.offset;
             }
-            done.returned.code()
+            called.map(|done| done.returned)
         })
     }
 }
@@ -379,12 +373,10 @@ unsafe extern "C" fn plugin_io(context: *mut Context, packet: *mut IoPacket) -> 
 unsafe extern "C" fn create_file(context: *mut Context, packet: *mut RestorePacketC) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
-            let called = instance.create_file(&mut call.daemon, &restore_from_c(packet, false));
-            let Some((status, create)) = call.result(called) else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
+            let (status, create) = instance.create_file(&mut call.daemon, &restore_from_c(packet, false))?;
             packet.create_status = create.code();
-            status.code()
+            Ok(status)
         })
     }
 }
@@ -394,12 +386,10 @@ unsafe extern "C" fn create_file(context: *mut Context, packet: *mut RestorePack
 unsafe extern "C" fn set_file_attributes(context: *mut Context, packet: *mut RestorePacketC) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
-            let called = instance.set_attributes(&mut call.daemon, &restore_from_c(packet, false));
-            let Some((status, create)) = call.result(called) else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
+            let (status, create) = instance.set_attributes(&mut call.daemon, &restore_from_c(packet, false))?;
             packet.create_status = create.code();
-            status.code()
+            Ok(status)
         })
     }
 }
@@ -408,13 +398,7 @@ unsafe extern "C" fn set_file_attributes(context: *mut Context, packet: *mut Res
 /// The arguments are those of a daemon (reference 07 §3.4).
 unsafe extern "C" fn check_file(context: *mut Context, name: *mut c_char) -> c_int {
     // SAFETY: the daemon hands over its context and a text.
-    unsafe {
-        with(context, |instance, call| {
-            let name = text(name).unwrap_or_default();
-            let called = instance.check_file(&mut call.daemon, &name);
-            call.answer(called)
-        })
-    }
+    unsafe { with(context, |instance, call| instance.check_file(&mut call.daemon, &text(name).unwrap_or_default())) }
 }
 
 /// # Safety
@@ -422,25 +406,22 @@ unsafe extern "C" fn check_file(context: *mut Context, name: *mut c_char) -> c_i
 unsafe extern "C" fn handle_xacl_data(context: *mut Context, packet: *mut XaclPacket) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
             let (kind, reads) = match packet.func {
                 xacl_func::ACL_BACKUP => (MetadataKind::Acl, true),
                 xacl_func::ACL_RESTORE => (MetadataKind::Acl, false),
                 xacl_func::XATTR_BACKUP => (MetadataKind::Xattr, true),
                 xacl_func::XATTR_RESTORE => (MetadataKind::Xattr, false),
-                _ => return ERROR,
+                _ => return Ok(Status::Error),
             };
             if !reads {
-                let data = bytes(packet.content, packet.count);
-                let called = instance.write_xacl(&mut call.daemon, kind, data);
-                return call.answer(called);
+                return instance.write_xacl(&mut call.daemon, kind, bytes(packet.content, packet.count));
             }
             let mut data = Vec::new();
             let called = instance.read_xacl(&mut call.daemon, kind, &mut data);
             packet.count = i32::try_from(data.len()).unwrap_or(0);
             packet.content = call.kept.bytes(data);
-            call.answer(called)
+            called
         })
     }
 }
@@ -452,8 +433,7 @@ unsafe extern "C" fn restore_file_list(context: *mut Context, packet: *mut Resto
     unsafe {
         with(context, |instance, call| {
             let file = packet.as_ref().map(|packet| listed_from_c(packet));
-            let called = instance.restore_file_list(&mut call.daemon, file.as_ref());
-            call.answer(called)
+            instance.restore_file_list(&mut call.daemon, file.as_ref())
         })
     }
 }
@@ -463,10 +443,8 @@ unsafe extern "C" fn restore_file_list(context: *mut Context, packet: *mut Resto
 unsafe extern "C" fn check_stream(context: *mut Context, packet: *mut StreamPacket) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
-            let called = instance.check_stream(&mut call.daemon, &mut packet.stream);
-            call.answer(called)
+        with_packet(context, packet, |instance, call, packet| {
+            instance.check_stream(&mut call.daemon, &mut packet.stream)
         })
     }
 }
@@ -476,8 +454,7 @@ unsafe extern "C" fn check_stream(context: *mut Context, packet: *mut StreamPack
 unsafe extern "C" fn query_parameter(context: *mut Context, packet: *mut QueryPacket) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_mut() else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
             let parameter = text(packet.parameter).unwrap_or_default();
             let command = text(packet.command).unwrap_or_default();
             let mut result = Vec::new();
@@ -485,7 +462,7 @@ unsafe extern "C" fn query_parameter(context: *mut Context, packet: *mut QueryPa
             let called = instance.query(&mut call.daemon, query, &mut result);
             *call.kept = Kept::default();
             packet.result = call.kept.texts.hold(&result);
-            call.answer(called)
+            called
         })
     }
 }
@@ -495,11 +472,9 @@ unsafe extern "C" fn query_parameter(context: *mut Context, packet: *mut QueryPa
 unsafe extern "C" fn metadata_restore(context: *mut Context, packet: *mut MetaPacket) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_ref() else { return ERROR };
+        with_packet(context, packet, |instance, call, packet| {
             let packet = from_metadata_packet(packet, packet.total_size, packet.total_count);
-            let called = instance.restore_metadata(&mut call.daemon, &packet);
-            call.answer(called)
+            instance.restore_metadata(&mut call.daemon, &packet)
         })
     }
 }
@@ -509,10 +484,8 @@ unsafe extern "C" fn metadata_restore(context: *mut Context, packet: *mut MetaPa
 unsafe extern "C" fn start_verify_file(context: *mut Context, packet: *mut RestorePacketC) -> c_int {
     // SAFETY: the daemon hands over its context and a packet.
     unsafe {
-        with(context, |instance, call| {
-            let Some(packet) = packet.as_ref() else { return ERROR };
-            let called = instance.start_verify_file(&mut call.daemon, &restore_from_c(packet, true));
-            call.answer(called)
+        with_packet(context, packet, |instance, call, packet| {
+            instance.start_verify_file(&mut call.daemon, &restore_from_c(packet, true))
         })
     }
 }
@@ -521,10 +494,5 @@ unsafe extern "C" fn start_verify_file(context: *mut Context, packet: *mut Resto
 /// The arguments are those of a daemon (reference 07 §3.4).
 unsafe extern "C" fn end_verify_file(context: *mut Context) -> c_int {
     // SAFETY: the daemon hands over its context.
-    unsafe {
-        with(context, |instance, call| {
-            let called = instance.end_verify_file(&mut call.daemon);
-            call.answer(called)
-        })
-    }
+    unsafe { with(context, |instance, call| instance.end_verify_file(&mut call.daemon)) }
 }
