@@ -6,6 +6,7 @@ pub(crate) mod compressors;
 pub(crate) mod data;
 pub(crate) mod emit;
 pub(crate) mod emptiness;
+pub(crate) mod fate;
 pub(crate) mod listing;
 pub(crate) mod prepare;
 pub(crate) mod save;

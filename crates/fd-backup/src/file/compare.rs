@@ -13,27 +13,9 @@ use crate::accurate::{AccurateList, OnEqualData, Token};
 use crate::exchange::Stopped;
 use crate::exchange::piece::Event;
 use crate::file::blocks::{Cut, DataEnd, Scratch, read_blocks};
+use crate::file::fate::{Fate, Prepared};
 use crate::source::{OpenLimits, Opened, Source, open_regular};
 use crate::texts;
-
-/// What the comparison of its data decides about an entry.
-#[derive(Debug)]
-pub(crate) enum Decision {
-    /// It is saved.
-    Save,
-    /// It is unchanged, and not saved.
-    Skip,
-    /// Only its attributes are sent, with this digest of the catalog.
-    Update(Vec<u8>),
-}
-
-/// A decision, with the messages and counts that go with it.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    pub(crate) decision: Decision,
-    pub(crate) events: Vec<Event>,
-    pub(crate) read_bytes: u64,
-}
 
 /// Compares files with the catalog.
 pub(crate) struct Comparer<'v> {
@@ -51,39 +33,36 @@ pub(crate) struct Comparer<'v> {
 }
 
 impl Comparer<'_> {
-    /// Compares the data of an entry if only its data decides whether it is saved.
-    pub(crate) fn examine(&mut self, entry: &Entry) -> Result<Option<Finding>, Stopped> {
+    /// Compares the data of an entry if only its data decides whether it is saved:
+    /// [`Fate::InItsTurn`] if it is to be saved with its data.
+    pub(crate) fn examine(&mut self, entry: &Entry) -> Result<Prepared, Stopped> {
+        let mut prepared = Prepared::from(Fate::InItsTurn);
         let token = entry.token.map(Token::decode).filter(|token| token.needs_data());
-        let (Some(list), Some(token)) = (self.list, token) else { return Ok(None) };
-        self.compare(list, entry, token).map(Some)
-    }
-
-    fn compare(&mut self, list: &AccurateList, entry: &Entry, token: Token) -> Result<Finding, Stopped> {
-        let mut finding = Finding { decision: Decision::Save, events: Vec::new(), read_bytes: 0 };
+        let (Some(list), Some(token)) = (self.list, token) else { return Ok(prepared) };
         if token.on_equal_data == OnEqualData::Update && matches!(entry.hard_link, Some(HardLink::Later { .. })) {
             // It is a link to the name that has the data, and has none itself.
-            return Ok(finding);
+            return Ok(prepared);
         }
         let Some(expected) = list.digest(token) else {
             if list.expects_digests() {
                 let text = texts::cannot_verify(&entry.path);
-                finding.events.push(Event::Message { kind: MessageType::Warning, text, failed: false });
+                prepared.events.push(Event::Message { kind: MessageType::Warning, text, failed: false });
             }
-            return Ok(finding);
+            return Ok(prepared);
         };
-        let Some(kind) = entry.options.digest else { return Ok(finding) };
-        let found = self.digest(entry, kind, &mut finding)?;
+        let Some(kind) = entry.options.digest else { return Ok(prepared) };
+        let found = self.digest(entry, kind, &mut prepared)?;
         if found.is_some_and(|found| found.as_bytes() == expected) {
-            finding.decision = match token.on_equal_data {
+            match token.on_equal_data {
                 OnEqualData::Skip => {
                     list.data_unchanged(token, &entry.stat);
-                    Decision::Skip
+                    prepared.fate = Fate::Unchanged;
                 }
-                OnEqualData::Update => Decision::Update(expected),
-                OnEqualData::Save => Decision::Save,
-            };
+                OnEqualData::Update => prepared.fate = Fate::Update(expected),
+                OnEqualData::Save => {}
+            }
         }
-        Ok(finding)
+        Ok(prepared)
     }
 
     /// The digest of the data; `None` after an error, which is reported.
@@ -91,12 +70,12 @@ impl Comparer<'_> {
         &mut self,
         entry: &Entry,
         kind: DigestKind,
-        finding: &mut Finding,
+        prepared: &mut Prepared,
     ) -> Result<Option<DigestValue>, Stopped> {
         let Ok(digester) = self.digesters.ready(kind) else { return Ok(None) };
         let each = |data: &[u8]| {
             digester.update(data);
-            finding.read_bytes += data.len() as u64;
+            prepared.read_bytes += data.len() as u64;
         };
         let sparse = entry.options.is_sparse(self.encrypts);
         let blocks = Blocks { buffer: self.block, before_each: self.before_each, record_len: self.record_len, sparse };
@@ -108,7 +87,7 @@ impl Comparer<'_> {
             Err(errno) => Some((texts::cannot_open_to_verify(&entry.path, errno), true)),
         };
         digester.restart();
-        finding.events.extend(error.map(|(text, failed)| Event::Message { kind: MessageType::Error, text, failed }));
+        prepared.events.extend(error.map(|(text, failed)| Event::Message { kind: MessageType::Error, text, failed }));
         Ok(None)
     }
 }

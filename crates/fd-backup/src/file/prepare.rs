@@ -5,8 +5,6 @@
 //! their turn. Not here: reading them for the stream.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use fd_crypto::Digesters;
@@ -14,124 +12,17 @@ use fd_records::FileType;
 use fd_walk::{Entry, HardLink, Identity, LinkState};
 use rustix::fs::fstat;
 use rustix::io::{Errno, pread, retry_on_intr};
-use rustix::process::{Resource, getrlimit};
 
 use crate::exchange::Stopped;
 use crate::exchange::pace::Pace;
-use crate::exchange::piece::Event;
-use crate::file::compare::{Comparer, Decision, Finding};
+use crate::file::compare::Comparer;
+use crate::file::fate::{Fate, Held, NoData, Prepared};
 use crate::shared::batch::Item;
 use crate::shared::job::Job;
 use crate::shared::meter::Meter;
 use crate::source::kinds::is_read;
 use crate::source::page_cache::PageCache;
 use crate::source::{Opened, open_regular};
-
-/// Number of open files, over all jobs, that are held until their turn.
-pub(crate) static HELD: AtomicUsize = AtomicUsize::new(0);
-
-/// A file that is held open until its turn. At most a quarter of the descriptors of the process are
-/// used for that, or half of them by files that an earlier job may have: connections and the walk
-/// need some, too.
-#[derive(Debug)]
-pub(crate) struct Held(Option<Opened>);
-
-impl Held {
-    /// `None` if enough files are held; this one is closed then.
-    fn new(file: Opened, has_earlier: bool) -> Option<Self> {
-        static ALL: OnceLock<usize> = OnceLock::new();
-        let all = *ALL.get_or_init(|| {
-            let soft = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-            usize::try_from(soft).unwrap_or(usize::MAX)
-        });
-        Self::one_of(file, all / if has_earlier { 2 } else { 4 })
-    }
-
-    fn one_of(file: Opened, most: usize) -> Option<Self> {
-        let held = Self(Some(file));
-        (HELD.fetch_add(1, Ordering::Relaxed) < most).then_some(held)
-    }
-
-    /// Ends the holding.
-    pub(crate) fn take(mut self) -> Option<Opened> {
-        self.0.take()
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(file) = self.0.take() {
-            file.leave();
-        }
-        HELD.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// What was decided about an item of a batch.
-#[derive(Debug)]
-pub(crate) struct Prepared {
-    pub(crate) fate: Fate,
-    /// Messages for its turn, if its data was compared with the catalog.
-    pub(crate) events: Vec<Event>,
-    /// Bytes that were read for that.
-    pub(crate) read_bytes: u64,
-}
-
-/// See [`Prepared`].
-#[derive(Debug)]
-pub(crate) enum Fate {
-    /// It has no data, or is opened in its turn: opening a fifo or device may take long, or too
-    /// many files are open.
-    InItsTurn,
-    /// It is read from this file.
-    Opened(Held),
-    /// It exists but can't be opened. It gets a record without data.
-    NotOpened(Errno),
-    /// It has no data to save, and gets no record: an earlier job may have a copy, which a record
-    /// without data would hide, or its storage does not say that it is still there.
-    LeftOut(NoData),
-    /// Its data is unchanged. Only its attributes are sent, with this digest of the catalog.
-    Update(Vec<u8>),
-    /// Its data is unchanged, and it is not saved.
-    Unchanged,
-    /// It no longer exists.
-    Gone(Errno),
-    /// The item is no entry.
-    Nothing,
-}
-
-/// Why a file that exists has no data to save.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum NoData {
-    NotOpened(Errno),
-    /// Not even its first byte.
-    NotRead(Errno),
-}
-
-impl Fate {
-    /// The fate of an entry that can't be opened.
-    fn without_file(errno: Errno, is_there: bool, has_earlier: bool) -> Self {
-        match errno {
-            // It exists, but may not be read.
-            _ if is_there && !has_earlier => Self::NotOpened(errno),
-            _ if is_there => Self::LeftOut(NoData::NotOpened(errno)),
-            // It or a directory on the way is gone, or was replaced by something else.
-            Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::NXIO => Self::Gone(Errno::NOENT),
-            _ => Self::LeftOut(NoData::NotOpened(errno)),
-        }
-    }
-
-    /// Whether the entry gets a record.
-    pub(crate) fn has_record(&self) -> bool {
-        !matches!(self, Self::Unchanged | Self::LeftOut(_) | Self::Gone(_) | Self::Nothing)
-    }
-}
-
-impl From<Fate> for Prepared {
-    fn from(fate: Fate) -> Self {
-        Self { fate, events: Vec::new(), read_bytes: 0 }
-    }
-}
 
 /// Prepares the entries of batches.
 pub(crate) struct Preparer<'p> {
@@ -161,11 +52,9 @@ impl Preparer<'_> {
     /// name is not saved. To be called when all earlier batches are prepared.
     pub(crate) fn prepare_links(&mut self, items: &mut [Item], prepared: &mut [Prepared]) -> Result<(), Stopped> {
         for (item, prepared) in items.iter_mut().zip(prepared) {
-            let Item::Entry(entry) = item else { continue };
-            if let (Some(HardLink::Later { slot, .. }), Fate::InItsTurn) = (&entry.hard_link, &prepared.fate)
-                && slot.get() == LinkState::NotSaved
+            if let (Item::Entry(entry), Fate::InItsTurn) = (item, &prepared.fate)
+                && prepare_link(entry)
             {
-                entry.become_own_file();
                 prepared.fate = self.open(entry)?;
             }
         }
@@ -196,17 +85,11 @@ impl Preparer<'_> {
             encrypts: job.plan.protection.as_ref().is_some_and(|protection| protection.encryption.is_some()),
             open_limits: job.open_limits(&is_stopped),
         };
-        let Some(finding) = comparer.examine(entry)? else { return Ok(Fate::InItsTurn.into()) };
-        let Finding { decision, events, read_bytes } = finding;
-        let fate = match decision {
-            Decision::Save => Fate::InItsTurn,
-            Decision::Update(digest) => Fate::Update(digest),
-            Decision::Skip => {
-                self.job.resolve(entry, LinkState::NotSaved);
-                Fate::Unchanged
-            }
-        };
-        Ok(Prepared { fate, events, read_bytes })
+        let prepared = comparer.examine(entry)?;
+        if matches!(prepared.fate, Fate::Unchanged) {
+            self.job.resolve(entry, LinkState::NotSaved);
+        }
+        Ok(prepared)
     }
 
     /// Opens the file at the path of an entry. A file that has replaced the walk's is saved as it
@@ -270,40 +153,12 @@ impl Preparer<'_> {
     }
 }
 
-/// As [`Preparer::prepare_links`], for an entry that is prepared afterwards.
-pub(crate) fn prepare_link(entry: &mut Entry) {
-    if let Some(HardLink::Later { slot, .. }) = &entry.hard_link
-        && slot.get() == LinkState::NotSaved
-    {
+/// Makes a later name of an inode a file of its own if the first name is not saved. Whether it is
+/// one now.
+pub(crate) fn prepare_link(entry: &mut Entry) -> bool {
+    let is_alone = matches!(&entry.hard_link, Some(HardLink::Later { slot, .. }) if slot.get() == LinkState::NotSaved);
+    if is_alone {
         entry.become_own_file();
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A server that is gone is no removed file, which a job may end well without.
-    #[test]
-    fn storage_that_fails_counts_as_unread_and_not_as_gone() {
-        for errno in [Errno::IO, Errno::STALE, Errno::TIMEDOUT, Errno::NOTCONN, Errno::ACCESS] {
-            for has_earlier in [false, true] {
-                let fate = Fate::without_file(errno, false, has_earlier);
-                assert!(matches!(fate, Fate::LeftOut(NoData::NotOpened(told)) if told == errno), "{fate:?}");
-            }
-            assert!(matches!(Fate::without_file(errno, true, false), Fate::NotOpened(told) if told == errno));
-            assert!(matches!(Fate::without_file(errno, true, true), Fate::LeftOut(_)));
-        }
-        for errno in [Errno::NOENT, Errno::NOTDIR, Errno::LOOP, Errno::NXIO] {
-            assert!(matches!(Fate::without_file(errno, false, true), Fate::Gone(Errno::NOENT)), "{errno}");
-        }
-    }
-
-    #[test]
-    fn the_number_of_held_files_is_bounded() {
-        let open = || Opened::new(std::fs::File::open("/dev/null").unwrap().into(), Duration::ZERO);
-        let held: Vec<_> = (0..3).map(|_| Held::one_of(open(), usize::MAX).unwrap()).collect();
-        assert!(Held::one_of(open(), 3).is_none(), "that was one too many");
-        assert!(held.into_iter().all(|held| held.take().is_some()));
-    }
+    is_alone
 }

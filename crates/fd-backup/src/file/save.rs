@@ -6,7 +6,7 @@ use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
 use fd_metadata::{FileMetadata, MetadataReader, NameCache, Place, Wanted};
 use fd_records::{Attributes, DigestKind, DigestValue, FileType, LStat, MetadataKind, Stream};
-use fd_walk::Entry;
+use fd_walk::{Entry, LinkState};
 use rustix::io::Errno;
 
 use crate::digests::ahead::FileAhead;
@@ -48,18 +48,6 @@ pub(crate) enum Content {
     Open(Source),
     /// It can't be opened.
     NotOpened(Errno),
-}
-
-/// What was sent of an entry.
-#[derive(Debug)]
-pub(crate) enum Saved {
-    /// All of its records.
-    Complete {
-        /// Its digest record.
-        digest: Option<DigestValue>,
-    },
-    /// Its attributes only, because it can't be opened.
-    NotOpened,
 }
 
 /// Buffers that are used again for each file.
@@ -117,7 +105,8 @@ impl<'j> Saver<'j> {
     }
 
     /// Sends the records of one entry. `update` is the catalog's digest of an entry whose data is
-    /// known to be unchanged; then only its attributes are sent (reference 04 §6.8).
+    /// known to be unchanged; then only its attributes are sent (reference 04 §6.8). Returns what
+    /// later names of its inode refer to.
     pub(crate) fn save(
         &mut self,
         entry: &Entry,
@@ -125,7 +114,7 @@ impl<'j> Saver<'j> {
         update: Option<&[u8]>,
         content: Content,
         file_index: i32,
-    ) -> Result<Saved, Halt> {
+    ) -> Result<LinkState, Halt> {
         self.emitter.piece().tally.files += 1;
         self.say_saved(entry);
         self.send_attributes(entry, inherited.link_fi, update.is_some(), file_index)?;
@@ -138,7 +127,7 @@ impl<'j> Saver<'j> {
             self.send_signature(digests, None, file_index)?;
             let digest = entry.options.digest.and_then(|kind| DigestValue::from_bytes(kind, digest));
             self.send_digest(digest, file_index)?;
-            return Ok(Saved::Complete { digest });
+            return Ok(LinkState::Saved { file_index, digest });
         }
 
         if self.emptiness.is_doubtful(entry) {
@@ -158,7 +147,8 @@ impl<'j> Saver<'j> {
             Content::NotOpened(errno) => {
                 self.say_not_opened(entry, errno);
                 self.emitter.piece().tally.unread += 1;
-                return Ok(Saved::NotOpened);
+                // The next name may carry the data.
+                return Ok(LinkState::NotSaved);
             }
         };
         self.send_metadata(entry, file_index, source.as_ref())?;
@@ -199,7 +189,7 @@ impl<'j> Saver<'j> {
         digests: Digests,
         inherited: Option<DigestValue>,
         file_index: i32,
-    ) -> Result<Saved, Halt> {
+    ) -> Result<LinkState, Halt> {
         let batched = digests.record.filter(|kind| digests.batched.contains(*kind));
         let digest = match digests.record {
             Some(_) if batched.is_some() => None,
@@ -217,7 +207,7 @@ impl<'j> Saver<'j> {
         if !digests.batched.is_empty() {
             self.emitter.end_batched(digests.batched, Places { record, signature })?;
         }
-        Ok(Saved::Complete { digest })
+        Ok(LinkState::Saved { file_index, digest })
     }
 
     fn encrypts(&self, file_type: FileType) -> bool {

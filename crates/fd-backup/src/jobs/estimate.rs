@@ -14,7 +14,8 @@ use fd_walk::{Candidate, Comparison, Entry, Flow, LinkTable, WalkEnd, WalkEvent,
 
 use crate::accurate::AccurateList;
 use crate::exchange::piece::Event;
-use crate::file::compare::{Comparer, Decision, Finding};
+use crate::file::compare::Comparer;
+use crate::file::fate::Fate;
 use crate::file::listing::saved_line;
 use crate::plugins::estimate::estimate_command;
 use crate::shared::backup_host::Surroundings;
@@ -135,14 +136,13 @@ impl EstimateTotals {
 
 /// Whether a backup would save the entry. An error in comparing its data goes to `log`.
 fn is_saved(entry: &Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> bool {
-    let Ok(finding) = comparer.examine(entry) else { return false };
-    let Some(Finding { decision, events, .. }) = finding else { return true };
-    for event in events {
+    let Ok(prepared) = comparer.examine(entry) else { return false };
+    for event in prepared.events {
         if let Event::Message { kind, text, .. } = event {
             log.message(kind, &text);
         }
     }
-    !matches!(decision, Decision::Skip)
+    !matches!(prepared.fate, Fate::Unchanged)
 }
 
 /// Answers the walk's questions.

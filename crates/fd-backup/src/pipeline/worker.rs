@@ -12,8 +12,9 @@ use crate::exchange::halt::Halt;
 use crate::exchange::halt::ProtectionError;
 use crate::exchange::piece::Event;
 use crate::exchange::{Slot, Stopped};
-use crate::file::prepare::{Fate, NoData, Prepared, Preparer, prepare_link};
-use crate::file::save::{Content, Inherited, Saved, Saver};
+use crate::file::fate::{Fate, NoData, Prepared};
+use crate::file::prepare::{Preparer, prepare_link};
+use crate::file::save::{Content, Inherited, Saver};
 use crate::plugins::command::save_command;
 use crate::plugins::option::{Offered, offer, options_plugin};
 use crate::shared::batch::{Batch, Item};
@@ -146,13 +147,7 @@ impl<'j> Worker<'j> {
         let offered = offer(&mut self.saver, &command, &mut entry, include, file_index);
         drop(at_work);
         match offered.map_err(|halt| self.give_up(&halt, &entry.path))? {
-            Offered::Saved(saved) => {
-                let file_index = i32::try_from(file_index).unwrap_or(i32::MAX);
-                let state = match saved {
-                    Saved::Complete { digest } => LinkState::Saved { file_index, digest },
-                    // The next name may carry the data.
-                    Saved::NotOpened => LinkState::NotSaved,
-                };
+            Offered::Saved(state) => {
                 self.job.resolve(&entry, state);
                 Ok(true)
             }
@@ -246,18 +241,10 @@ impl<'j> Worker<'j> {
         }
         let saved = i32::try_from(file_index)
             .map_err(|_| Halt::FileIndex)
-            .and_then(|index| Ok((index, self.saver.save(&entry, inherited, update.as_deref(), content, index)?)));
-        match saved {
-            Ok((file_index, Saved::Complete { digest })) => {
-                self.job.resolve(&entry, LinkState::Saved { file_index, digest });
-                Ok(true)
-            }
-            Ok((_, Saved::NotOpened)) => {
-                self.job.resolve(&entry, LinkState::NotSaved);
-                Ok(true)
-            }
-            Err(halt) => Err(self.give_up(&halt, &entry.path)),
-        }
+            .and_then(|index| self.saver.save(&entry, inherited, update.as_deref(), content, index));
+        let state = saved.map_err(|halt| self.give_up(&halt, &entry.path))?;
+        self.job.resolve(&entry, state);
+        Ok(true)
     }
 
     /// Opens the data of an entry. The entry gets the attributes of the open file: those of the

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use fd_messages::MessageType;
 use fd_plugins::{SavePacket, Status};
 use fd_records::FileType;
-use fd_walk::Entry;
+use fd_walk::{Entry, LinkState};
 
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
-use crate::file::save::{Saved, Saver};
+use crate::file::save::Saver;
 use crate::plugins::data::open;
 use crate::plugins::file::PluginFile;
 use crate::plugins::guest::{Guest, hand_on};
@@ -20,8 +20,8 @@ use crate::texts::{self, PluginPlace};
 
 /// What became of the file.
 pub(crate) enum Offered {
-    /// It has its records.
-    Saved(Saved),
+    /// It has its records, and later names of its inode refer to this.
+    Saved(LinkState),
     /// It is not saved.
     Skipped,
     /// The daemon is to save it.

@@ -12,12 +12,12 @@ use fd_records::{
     Attributes, Compression, FileEventRecord, FileType, LStat, MetadataKind, PluginMetadata, PluginName,
     PluginObjectRecord, RestoreObjectRecord, Stat, Stream,
 };
-use fd_walk::Entry;
+use fd_walk::{Entry, LinkState};
 
 use crate::digests::choice::Digests;
 use crate::exchange::halt::Halt;
 use crate::exchange::piece::Event;
-use crate::file::save::{Saved, Saver};
+use crate::file::save::Saver;
 use crate::plugins::data::{say_not_opened, send_data};
 use crate::plugins::file::{Opened, PluginFile, metadata_record};
 use crate::plugins::guest::Guest;
@@ -122,20 +122,20 @@ pub(crate) fn send_plugin_object(
     Ok(saver.emitter.record(file_index, Stream::PLUGIN_OBJECT, &saver.buffers.record)?)
 }
 
-/// Sends all records of a file between its start and its end, but for its events. Returns its
-/// digest.
+/// Sends all records of a file between its start and its end, but for its events. Returns what
+/// later names of its inode refer to.
 pub(crate) fn send_file(
     saver: &mut Saver<'_>,
     guest: &mut Guest<'_, '_>,
     file: &PluginFile<'_>,
     opened: Opened,
-) -> Result<Saved, Halt> {
+) -> Result<LinkState, Halt> {
     let PluginFile { entry, file_index, .. } = *file;
     saver.emitter.piece().tally.files += 1;
     saver.say_saved(entry);
     send_attributes(saver, file, file.stat(opened))?;
     if entry.file_type == FileType::Deleted || !send_plugin_metadata(saver, guest, file)? {
-        return Ok(Saved::Complete { digest: None });
+        return Ok(LinkState::Saved { file_index, digest: None });
     }
     if file.is_encrypted {
         if file.has(SavePacket::OFFSETS) {
@@ -152,7 +152,8 @@ pub(crate) fn send_file(
         Opened::Open => send_data(saver, guest, file)?,
         Opened::Failed(errno) => {
             say_not_opened(saver, guest, file, errno)?;
-            return Ok(Saved::NotOpened);
+            // The next name may carry the data.
+            return Ok(LinkState::NotSaved);
         }
     }
     if file.is_walked {

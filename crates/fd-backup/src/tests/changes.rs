@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::support::{self, Bed, Collector, Outcome, noise};
 use crate::BackupPlan;
-use crate::file::prepare::HELD;
+use crate::file::fate::HELD;
 use fd_messages::MessageType;
 use fd_os::page_cache::resident_pages;
 use rustix::fs::{Advice, fadvise};
