@@ -31,7 +31,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// holder.
 const LONGEST_LEASE: Duration = Duration::from_secs(60);
 /// The longest wait for a free descriptor.
-pub(crate) const LONGEST_SHORTAGE: Duration = Duration::from_secs(1);
+const LONGEST_SHORTAGE: Duration = Duration::from_secs(1);
 /// The longest wait for all such files of a job.
 const ALL_LEASES: Duration = Duration::from_secs(600);
 /// From this size on, the kernel is advised that the file is read sequentially.
@@ -112,6 +112,13 @@ pub(crate) struct OpenLimits<'p> {
     pub(crate) is_stopped: &'p dyn Fn() -> bool,
     /// Time that the job has spent on waiting for files under lease and for descriptors.
     pub(crate) leases: &'p LeaseClock,
+}
+
+impl<'p> OpenLimits<'p> {
+    /// The usual ones; a fifo is not waited for.
+    pub(crate) fn new(is_stopped: &'p dyn Fn() -> bool, leases: &'p LeaseClock) -> Self {
+        Self { fifo: Duration::ZERO, descriptor: LONGEST_SHORTAGE, is_stopped, leases }
+    }
 }
 
 /// Time that a job has waited for files under lease, and for descriptors.

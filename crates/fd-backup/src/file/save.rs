@@ -167,7 +167,7 @@ impl<'j> Saver<'j> {
     /// The error of an entry that can't be opened.
     pub(crate) fn say_not_opened(&mut self, entry: &Entry, errno: Errno) {
         let text = texts::cannot_open(&entry.read_path(), errno);
-        self.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+        self.emitter.note(Event::not_saved(text));
     }
 
     /// The error of an entry that can't be read, or not to its end.

@@ -2,7 +2,6 @@
 //! (reference 03 §9).
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fd_crypto::Digesters;
 use fd_fileset::FileSet;
@@ -21,7 +20,7 @@ use crate::plugins::estimate::estimate_command;
 use crate::shared::backup_host::Surroundings;
 use crate::shared::changes::{LateChanges, LateIncludes};
 use crate::shared::plan::{BackupError, block_len};
-use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
+use crate::source::{LeaseClock, OpenLimits};
 
 /// What is estimated.
 #[derive(Clone, Debug)]
@@ -69,12 +68,7 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
         before_each: &mut || {},
         record_len: block_len(plan.network_buffer),
         encrypts: plan.encrypts,
-        open_limits: OpenLimits {
-            fifo: Duration::ZERO,
-            descriptor: LONGEST_SHORTAGE,
-            is_stopped: &is_stopped,
-            leases: &leases,
-        },
+        open_limits: OpenLimits::new(&is_stopped, &leases),
     };
     let mut names = NameCache::new();
     let mut result = EstimateTotals::default();

@@ -5,7 +5,6 @@
 //! Not here: the levels that read a volume (`fd-restore`), and the end of the packets.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use fd_crypto::Digesters;
 use fd_fileset::{FileSet, Flags};
@@ -17,7 +16,7 @@ use fd_walk::{Entry, Flow, WalkEnd, WalkEvent, WalkHost, WalkSettings};
 use crate::file::blocks::DataEnd;
 use crate::file::compare::{Blocks, read_file};
 use crate::shared::plan::block_len;
-use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
+use crate::source::{LeaseClock, OpenLimits};
 use crate::texts;
 
 /// What is verified.
@@ -180,12 +179,7 @@ impl Verify<'_> {
             return Ok(());
         };
         let is_stopped = || host.cancel.is_canceled();
-        let open_limits = OpenLimits {
-            fifo: Duration::ZERO,
-            descriptor: LONGEST_SHORTAGE,
-            is_stopped: &is_stopped,
-            leases: &self.leases,
-        };
+        let open_limits = OpenLimits::new(&is_stopped, &self.leases);
         let each = |data: &[u8]| {
             digester.update(data);
             host.progress.add_read_bytes(data.len() as u64);

@@ -7,13 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::thread::{CapabilitySet, capabilities};
+
 /// The kernel's ticks in a second, as `/proc/stat` counts.
 const TICKS: u64 = 100;
 /// Programs whose work is part of the backup: it is not somebody else's.
 const BACULA: [&[u8]; 2] = [b"bacula-sd", b"bacula-dir"];
-/// `CAP_SYS_NICE`.
-const MAY_RAISE: u32 = 23;
-
 /// Counters at one moment; they only grow.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Counters {
@@ -163,10 +162,7 @@ impl Reader {
 
 /// Whether this process may raise a priority again that it has lowered.
 pub(crate) fn may_raise_priority() -> bool {
-    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
-    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let bits = capabilities.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-    bits.is_some_and(|bits| bits & (1 << MAY_RAISE) != 0)
+    capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::SYS_NICE))
 }
 
 /// How long a thread of this process has run, and how long it has waited for a processor while it

@@ -212,7 +212,7 @@ impl<'j> Worker<'j> {
             }
             Fate::Gone(errno) => {
                 let text = fd_walk::texts::gone(&entry.path, &fd_os::error_text(errno.raw_os_error()));
-                self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+                self.saver.emitter.note(Event::not_saved(text));
                 return Ok(false);
             }
             Fate::LeftOut(why) => {
@@ -274,7 +274,7 @@ impl<'j> Worker<'j> {
         }
         if entry.file_type == FileType::Directory {
             let text = texts::became_directory(&entry.path);
-            self.saver.emitter.note(Event::Message { kind: MessageType::NotSaved, text, failed: true });
+            self.saver.emitter.note(Event::not_saved(text));
         }
         if !is_read(entry.file_type, &entry.stat) {
             return Content::Nothing;

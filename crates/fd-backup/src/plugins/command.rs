@@ -31,13 +31,8 @@ pub(crate) fn save_command(saver: &mut Saver<'_>, item: &Command, first_file: u3
     let job = saver.job;
     let Command { text: command, include, options, is_added } = item;
     let slot = saver.emitter.slot();
-    let hand_on = |messages| {
-        if let Some(slot) = slot {
-            hand_on(job, slot, messages);
-        }
-    };
-    let way = if slot.is_some() { Way::Stream(&hand_on) } else { Way::Kept };
-    let mut host = BackupHost::new(job.surroundings(), *include, options, way);
+    let hand_on = |messages| hand_on(job, slot, messages);
+    let mut host = BackupHost::new(job.surroundings(), *include, options, Way::Stream(&hand_on));
     host.files = first_file.saturating_sub(1);
     if *is_added {
         job.plan.facts.note_command(command);

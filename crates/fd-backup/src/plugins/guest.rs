@@ -61,7 +61,8 @@ impl<'g, 'h> Guest<'g, 'h> {
 
 /// Puts messages into the stream while a call goes on, whose worker can't: it may be in the middle
 /// of a block. Returns when the sender has few of them left.
-pub(crate) fn hand_on(job: &Job, slot: Slot, messages: Vec<(MessageType, Vec<u8>)>) {
+pub(crate) fn hand_on(job: &Job, slot: Option<Slot>, messages: Vec<(MessageType, Vec<u8>)>) {
+    let Some(slot) = slot else { return };
     // Of a job that is stopped, nothing is said any more.
     let Ok(mut piece) = job.exchange.obtain_beside(slot) else { return };
     for (kind, text) in messages {

@@ -71,13 +71,8 @@ pub(crate) fn offer(
     };
     let options = Arc::clone(&entry.options);
     let slot = saver.emitter.slot();
-    let hand_on = |messages| {
-        if let Some(slot) = slot {
-            hand_on(job, slot, messages);
-        }
-    };
-    let way = if slot.is_some() { Way::Stream(&hand_on) } else { Way::Kept };
-    let mut host = BackupHost::new(job.surroundings(), include, &options, way);
+    let hand_on = |messages| hand_on(job, slot, messages);
+    let mut host = BackupHost::new(job.surroundings(), include, &options, Way::Stream(&hand_on));
     host.files = file_index.saturating_sub(1);
     let mut guest = Guest::new(plugin, host);
     let known = job.plan.accurate.as_ref().and_then(|list| list.attributes(&entry.record_names().name));

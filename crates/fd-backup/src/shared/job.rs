@@ -22,7 +22,7 @@ use crate::shared::changes::LateChanges;
 use crate::shared::depth::Depth;
 use crate::shared::plan::{BackupPlan, block_len};
 use crate::shared::threads::{Joined, Threads};
-use crate::source::{LONGEST_SHORTAGE, LeaseClock, OpenLimits};
+use crate::source::{LeaseClock, OpenLimits};
 use fd_os::sync::Mutex;
 
 /// A piece is published when it holds this many bytes of frames.
@@ -207,8 +207,7 @@ impl Job {
 
     /// Limits of the time that opening a file may take.
     pub(crate) fn open_limits<'p>(&'p self, is_stopped: &'p dyn Fn() -> bool) -> OpenLimits<'p> {
-        let (fifo, descriptor) = (self.plan.fifo_timeout, LONGEST_SHORTAGE);
-        OpenLimits { fifo, descriptor, is_stopped, leases: &self.leases }
+        OpenLimits { fifo: self.plan.fifo_timeout, ..OpenLimits::new(is_stopped, &self.leases) }
     }
 
     /// Fails if the job is stopped or canceled.
