@@ -3,7 +3,7 @@
 //! - `calls`: an instance, and how its functions are called;
 //! - `instance`: the functions;
 //! - `data`: reading and writing;
-//! - `service`: what the daemon does for the plugin meanwhile;
+//! - `link`: a line to the plugin host; `service`: what the daemon does for the plugin meanwhile;
 //! - `limits`: how long a call may take;
 //! - `cancel`: the cancel event.
 
@@ -12,6 +12,7 @@ mod cancel;
 mod data;
 mod instance;
 mod limits;
+mod link;
 mod service;
 
 use std::os::unix::ffi::OsStrExt as _;

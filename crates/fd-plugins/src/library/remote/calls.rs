@@ -3,35 +3,31 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::cancel::RemoteCanceler;
-use super::limits::{Failure, Limits, read, write};
-use super::service::{Asker, message, reply};
+use super::limits::{Failure, Limits};
+use super::link::Link;
+use super::service::Asker;
 use crate::api::call::{Called, Gone};
 use crate::api::host::Host;
 use crate::library::chain::Chain;
-use crate::library::conversation::Conversation;
 use crate::library::process::{Line, Process, signal_or_status};
 use crate::library::settings::Confinement;
-use crate::library::wire::{self, Answer, Call, EventValue, FromHost, Function, Nonsense, Note, Plan, ToHost, marks};
+use crate::library::wire::{Answer, Call, EventValue, Function, Nonsense, Plan, ToHost, marks};
 use crate::texts;
 
 /// An instance in a plugin host.
 pub(super) struct RemoteInstance {
     file: Vec<u8>,
-    stream: UnixStream,
+    pub(super) link: Link,
     /// Memory that the plugin host has mapped; here it is a file.
     pub(super) shared: Arc<File>,
-    conversation: Conversation,
-    process: Arc<Process>,
     pub(super) canceler: Arc<RemoteCanceler>,
     start_timeout: Duration,
     call_timeout: Option<Duration>,
     pub(super) grace: Duration,
-    pub(super) verifies: bool,
     /// It has failed, which was reported.
     pub(super) dead: bool,
     /// The job has work for it: not only events for all plugins.
@@ -63,21 +59,19 @@ impl RemoteInstance {
         confinement: &Confinement,
         grace: Duration,
     ) -> Self {
+        let asker = Arc::new(Asker { file: file.to_vec(), has_own_user: confinement.user.is_some() });
         Self {
             file: file.to_vec(),
-            stream: line.stream,
             shared: line.shared,
-            conversation: Conversation::default(),
             canceler: Arc::new(RemoteCanceler {
-                asker: Asker { file: file.to_vec(), has_own_user: confinement.user.is_some() },
+                asker: Arc::clone(&asker),
                 process: Arc::clone(&process),
                 number: line.number,
             }),
-            process,
+            link: Link::new(line.stream, process, asker),
             start_timeout: confinement.start_timeout,
             call_timeout: confinement.call_timeout,
             grace,
-            verifies: false,
             dead: false,
             is_used: false,
             lost: None,
@@ -141,7 +135,7 @@ impl RemoteInstance {
         let chain = Chain::behind(&call);
         self.emptied = 0;
         let message = ToHost::Call(Box::new(call));
-        self.send(host, &message, limits)?;
+        self.link.send(host, &message, limits)?;
         let ToHost::Call(call) = message else { return Err(Failure::Closed) };
         match chain {
             Some(chain) => self.take(host, &call, chain, limits),
@@ -168,9 +162,9 @@ impl RemoteInstance {
     fn halt(&mut self, host: &mut dyn Host, mut chain: Chain, limits: &mut Limits) -> Result<Option<Answer>, Failure> {
         self.rest.0.clear();
         self.shared.write_all_at(&[1], marks::HALT as u64).map_err(Failure::System)?;
-        self.send(host, &ToHost::Halt, limits)?;
+        self.link.send(host, &ToHost::Halt, limits)?;
         let (mut started, mut opened, mut closed) = (false, false, None);
-        while let Some(answer) = self.heard(host, chain.next().as_ref(), limits)? {
+        while let Some(answer) = self.link.heard(host, chain.next().as_ref(), limits)? {
             match (&chain.next(), &answer) {
                 (Some(Call::StartBackup(..)), Answer::File(0, Some(_))) => started = true,
                 (Some(Call::Open { .. }), Answer::Io { status: 0.., .. }) => opened = true,
@@ -191,69 +185,35 @@ impl RemoteInstance {
         Ok(closed)
     }
 
-    pub(super) fn send(&self, host: &mut dyn Host, message: &ToHost, limits: &mut Limits) -> Result<(), Failure> {
-        write(&self.stream, &wire::encode(message)?, host, &self.process, limits)
-    }
-
     /// Waits for the answer to a call, and serves the plugin meanwhile.
     fn answer(&mut self, host: &mut dyn Host, call: &Call, limits: &mut Limits) -> Result<Answer, Failure> {
-        self.heard(host, Some(call), limits)?.ok_or(Failure::Nonsense(Nonsense::Order))
-    }
-
-    /// The next answer, which is to this call; `None` if nothing is called ahead any more. Serves
-    /// the plugin meanwhile.
-    fn heard(
-        &mut self,
-        host: &mut dyn Host,
-        awaited: Option<&Call>,
-        limits: &mut Limits,
-    ) -> Result<Option<Answer>, Failure> {
-        loop {
-            while let Some(heard) = self.conversation.next(awaited)? {
-                match heard {
-                    FromHost::Answer(answer) => return Ok(Some(answer)),
-                    FromHost::Halted => return Ok(None),
-                    FromHost::Note(Note::Message(kind, text)) => message(host, kind, &text.0),
-                    FromHost::Note(Note::Debug(level, text)) => host.debug(level, &text.0),
-                    FromHost::Note(Note::Verifies) => self.verifies = true,
-                    FromHost::Request(request) => {
-                        let reply = reply(host, &self.canceler.asker, request);
-                        self.send(host, &ToHost::Reply(reply), limits)?;
-                    }
-                }
-                limits.look(host, &self.process)?;
-            }
-            if !read(&self.stream, &mut self.conversation)? {
-                host.call_goes_on();
-            }
-            limits.look(host, &self.process)?;
-        }
+        self.link.heard(host, Some(call), limits)?.ok_or(Failure::Nonsense(Nonsense::Order))
     }
 
     /// The instance has failed: what is to be said, once, and whether another one is to blame.
     pub(super) fn gone(&mut self, failure: Failure, function: Function) -> (Gone, bool) {
         self.dead = true;
-        self.process.retire();
+        self.link.process.retire();
         let file = &self.file;
         let mut is_elsewhere = false;
         let (text, canceled) = match failure {
             Failure::Canceled => (texts::still_runs(file, function.name(), self.grace.as_secs()), true),
             Failure::Late(limit) => {
-                self.process.kill();
+                self.link.process.kill();
                 (texts::late(file, function.name(), limit.as_secs()), false)
             }
             Failure::Nonsense(nonsense) => {
-                self.process.kill();
+                self.link.process.kill();
                 (texts::nonsense(file, function.name(), &nonsense.to_string()), false)
             }
             Failure::System(error) => {
-                self.process.kill();
+                self.link.process.kill();
                 (texts::nonsense(file, function.name(), &fd_os::io_error_text(&error)), false)
             }
             Failure::Closed => {
                 // If it goes on, so do the instances of other jobs in it.
-                let end = self.process.ends_soon();
-                let (running, elsewhere) = self.process.died_in(&self.shared);
+                let end = self.link.process.ends_soon();
+                let (running, elsewhere) = self.link.process.died_in(&self.shared);
                 is_elsewhere = elsewhere;
                 let function = if running == Function::None { function } else { running };
                 let place = if elsewhere { texts::of_another_job(function.name()) } else { function.name().to_owned() };
@@ -269,7 +229,7 @@ impl RemoteInstance {
 
 impl Drop for RemoteInstance {
     fn drop(&mut self) {
-        self.process.leave();
+        self.link.process.leave();
     }
 }
 

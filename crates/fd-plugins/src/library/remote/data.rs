@@ -58,7 +58,7 @@ impl RemoteInstance {
                 self.emptied += 1;
                 if self.emptied >= wire::SLOTS_AHEAD / 2 && self.chain.is_some() {
                     let credit = ToHost::Credit(std::mem::take(&mut self.emptied));
-                    self.send(host, &credit, &mut Limits::new(None, self.grace))?;
+                    self.link.send(host, &credit, &mut Limits::new(None, self.grace))?;
                 }
             }
         }

@@ -52,7 +52,7 @@ impl Instance for RemoteInstance {
     }
 
     fn verifies(&self) -> bool {
-        self.verifies
+        self.link.verifies
     }
 
     fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {

@@ -1,11 +1,9 @@
-//! How long a call may take, and reading and writing within that.
+//! How long a call may take, and why it has no answer.
 
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::net::UnixStream;
+use std::io;
 use std::time::{Duration, Instant};
 
 use crate::api::host::Host;
-use crate::library::conversation::Conversation;
 use crate::library::process::{Process, STEP};
 use crate::library::wire::Nonsense;
 
@@ -72,44 +70,6 @@ impl Limits {
         }
         Ok(())
     }
-}
-
-/// Writes a message, however long the other side takes within its limits.
-pub(super) fn write(
-    mut stream: &UnixStream,
-    mut bytes: &[u8],
-    host: &dyn Host,
-    process: &Process,
-    limits: &mut Limits,
-) -> Result<(), Failure> {
-    while !bytes.is_empty() {
-        match stream.write(bytes) {
-            Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
-            Err(error) if is_step(&error) => limits.look(host, process)?,
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Err(Failure::Closed),
-            Err(error) => return Err(Failure::System(error)),
-        }
-    }
-    Ok(())
-}
-
-/// Reads once; whether there was something.
-pub(super) fn read(mut stream: &UnixStream, conversation: &mut Conversation) -> Result<bool, Failure> {
-    let mut buffer = [0; 16 << 10];
-    match stream.read(&mut buffer) {
-        Ok(0) => Err(Failure::Closed),
-        Ok(count) => {
-            conversation.push(buffer.get(..count).unwrap_or_default());
-            Ok(true)
-        }
-        Err(error) if is_step(&error) => Ok(false),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(Failure::Closed),
-        Err(error) => Err(Failure::System(error)),
-    }
-}
-
-fn is_step(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
 }
 
 #[cfg(test)]
