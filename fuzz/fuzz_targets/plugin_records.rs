@@ -21,7 +21,7 @@ use fd_plugins::{
 };
 use fd_records::{DigestKind, MetadataKind, Replace};
 use fd_restore::verify::{Checks, VerifyJob, data as verify_data};
-use fd_restore::{LinkRule, OutputNames, PluginAccess, RestorePlan, RestoreState, WritingDepth, run};
+use fd_restore::{LinkRule, OutputNames, PluginAccess, RestorePlan, RestoreState, run};
 use libfuzzer_sys::fuzz_target;
 use volume::{Frames, Silent};
 
@@ -300,7 +300,7 @@ fuzz_target!(|data: &[u8]| {
         },
         keys: None,
         processor: Processor::chosen(),
-        writing_depth: WritingDepth::Adaptive,
+        writing_depth: None,
         plugins: Some(access(*answers)),
     };
     let mut state = RestoreState::new(&plan, LinkRule::from_now());

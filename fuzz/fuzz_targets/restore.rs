@@ -121,7 +121,7 @@ fuzz_target!(|data: &[u8]| {
             keys: None,
             processor: Processor::chosen(),
             // Side by side in every second job.
-            writing_depth: NonZeroU16::new(if number % 2 == 0 { 4 } else { 1 }).into(),
+            writing_depth: NonZeroU16::new(if number % 2 == 0 { 4 } else { 1 }),
             plugins: None,
         };
         let (progress, cancel) = (Progress::default(), CancelToken::new());

@@ -40,7 +40,7 @@ mod tree;
 pub mod verify;
 
 pub use names::{CompileName, NameRegex, OutputNames, RegexWhere, Undecided};
-pub use plan::{RestorePlan, WritingDepth};
+pub use plan::RestorePlan;
 pub use plugins::PluginAccess;
 pub use report::QueuedMessage;
 pub use round::{Outcome, RestoreState, run};

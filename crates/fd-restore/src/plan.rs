@@ -10,22 +10,6 @@ use fd_records::{DigestKind, Replace};
 use crate::names::OutputNames;
 use crate::plugins::PluginAccess;
 
-/// How many small files are made at a time.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum WritingDepth {
-    /// One, and more where the storage answers late.
-    #[default]
-    Adaptive,
-    /// Always so many; with 1 no thread is started.
-    Fixed(NonZeroU16),
-}
-
-impl From<Option<NonZeroU16>> for WritingDepth {
-    fn from(depth: Option<NonZeroU16>) -> Self {
-        depth.map_or(Self::Adaptive, Self::Fixed)
-    }
-}
-
 /// A `restore` command.
 #[derive(Debug)]
 pub struct RestorePlan {
@@ -44,8 +28,9 @@ pub struct RestorePlan {
     pub keys: Option<Arc<KeyRing>>,
     /// The instructions that digests may use; the results do not depend on them.
     pub processor: Processor,
-    /// How many small files are made at a time.
-    pub writing_depth: WritingDepth,
+    /// How many small files are made at a time; with 1 no thread is started. `None`: one, and more
+    /// where the storage answers late.
+    pub writing_depth: Option<NonZeroU16>,
     /// The plugins of the job; `None` where there are none.
     pub plugins: Option<PluginAccess>,
 }

@@ -120,7 +120,7 @@ impl Conversation<'_> {
         };
         plan.plugins = self.plugin_access();
         plan.check_digests = self.daemon.settings.restore.check_digests;
-        plan.writing_depth = self.daemon.settings.job.depth.into();
+        plan.writing_depth = self.daemon.settings.job.depth;
         plan.digests = self.daemon.jobs.digests.kinds();
         self.tell_facts(|told| {
             match place {

@@ -8,9 +8,7 @@ use fd_fileset::{plain_path, wildcard};
 use fd_messages::{JobLog as _, MessageType};
 use fd_plugins::Event;
 use fd_records::Replace;
-use fd_restore::{
-    CompileName, End, LinkRule, OutputNames, QueuedMessage, RegexWhere, RestorePlan, RestoreState, WritingDepth,
-};
+use fd_restore::{CompileName, End, LinkRule, OutputNames, QueuedMessage, RegexWhere, RestorePlan, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::Where;
 use fd_walk::{real_path, without_slashes};
@@ -42,7 +40,7 @@ pub(crate) fn plan(
         digests: None,
         keys,
         processor: Processor::chosen(),
-        writing_depth: WritingDepth::default(),
+        writing_depth: None,
         plugins: None,
     })
 }

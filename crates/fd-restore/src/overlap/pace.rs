@@ -4,12 +4,11 @@
 //! which the job's thread neither works nor waits for a processor while it makes files: the time
 //! that the storage takes.
 
+use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
 use fd_os::depth::{Bounds, Depth, Taken, processors};
 use fd_os::waiting::{scheduled, time_worked};
-
-use crate::plan::WritingDepth;
 
 /// The most files at a time, if the settings don't say.
 const MOST: usize = 64;
@@ -58,11 +57,9 @@ struct Stretch {
 }
 
 impl Pace {
-    pub(crate) fn new(depth: WritingDepth) -> Self {
-        let (least, most) = match depth {
-            WritingDepth::Adaptive => (1, MOST),
-            WritingDepth::Fixed(depth) => (depth.get().into(), depth.get().into()),
-        };
+    /// With always so many files at a time, if that is said.
+    pub(crate) fn new(fixed: Option<NonZeroU16>) -> Self {
+        let (least, most) = fixed.map_or((1, MOST), |depth| (depth.get().into(), depth.get().into()));
         // Where the job's thread works all the time, others would only be in its way.
         let bounds = Bounds { least, working: processors(), most, worth: LATE, worth_of_work: Duration::MAX };
         let stretch = Stretch::default();
@@ -146,8 +143,6 @@ impl Stretch {
 
 #[cfg(test)]
 mod tests {
-    use core::num::NonZeroU16;
-
     use super::*;
 
     const SLOW: Duration = Duration::from_millis(20);
@@ -169,7 +164,7 @@ mod tests {
 
     #[test]
     fn files_overlap_after_two_stretches_that_wait_and_not_where_nothing_waits() {
-        let mut pace = Pace::new(WritingDepth::Adaptive);
+        let mut pace = Pace::new(None);
         files(&mut pace, 10_000, Duration::ZERO);
         assert!(!pace.is_overlapping());
         let mut count = 0;
@@ -187,7 +182,7 @@ mod tests {
 
     #[test]
     fn where_names_exist_files_are_made_one_after_the_other_for_a_while() {
-        let mut pace = Pace::new(WritingDepth::Adaptive);
+        let mut pace = Pace::new(None);
         while !pace.is_overlapping() {
             files(&mut pace, 1, SLOW);
         }
@@ -203,7 +198,7 @@ mod tests {
     #[test]
     fn a_fixed_depth_stays() {
         for depth in [1, 8, 256] {
-            let mut pace = Pace::new(WritingDepth::Fixed(NonZeroU16::new(depth).unwrap()));
+            let mut pace = Pace::new(NonZeroU16::new(depth));
             files(&mut pace, 100, SLOW);
             pace.had_run(100, 0, Taken::default());
             assert_eq!(pace.is_overlapping(), depth > 1);

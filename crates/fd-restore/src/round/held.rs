@@ -1,5 +1,7 @@
 //! What a round holds, and the object that its records are of.
 
+use std::num::NonZeroU16;
+
 use fd_messages::{CancelToken, Progress};
 use fd_records::{RecordHeader, Stream, StreamClass};
 
@@ -9,7 +11,7 @@ use super::state::RestoreState;
 use crate::created::Taker;
 use crate::file::RestoreItem;
 use crate::overlap::{Pace, Writers};
-use crate::plan::{RestorePlan, WritingDepth};
+use crate::plan::RestorePlan;
 use crate::plugins::Section;
 use crate::report::Report;
 
@@ -59,7 +61,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    pub(super) fn new(depth: WritingDepth) -> Self {
+    pub(super) fn new(depth: Option<NonZeroU16>) -> Self {
         Self { pace: Pace::new(depth), writers: Writers::new() }
     }
 }

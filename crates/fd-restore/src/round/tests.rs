@@ -10,7 +10,7 @@ use fd_records::{Attributes, FileType, LStat, Replace, Stat, Stream};
 
 use super::{RestoreState, run};
 use crate::names::OutputNames;
-use crate::plan::{RestorePlan, WritingDepth};
+use crate::plan::RestorePlan;
 use crate::stream::{RecordSource, SourceError};
 use crate::tree::LinkRule;
 
@@ -81,7 +81,7 @@ fn what_the_job_has_made_where_a_clock_is_behind_gets_its_updates() {
             digests: None,
             keys: None,
             processor: Processor::chosen(),
-            writing_depth: WritingDepth::Fixed(core::num::NonZeroU16::new(depth).unwrap()),
+            writing_depth: core::num::NonZeroU16::new(depth),
             plugins: None,
         };
         let mut state = RestoreState::new(&plan, LinkRule::from_now());

@@ -189,9 +189,7 @@ impl OpenError {
             StepError::System(errno) => Self::System { end, errno },
         }
     }
-}
 
-impl OpenError {
     /// The error of a call by path.
     pub(crate) const fn errno(self) -> Errno {
         match self {

@@ -4,8 +4,6 @@
 
 use core::num::NonZeroU16;
 
-use fd_restore::WritingDepth;
-
 #[path = "../restore/attacks.rs"]
 mod attacks;
 #[path = "../restore/damage.rs"]
@@ -27,4 +25,4 @@ mod types;
 mod volume;
 
 /// How many files the jobs make at a time.
-const DEPTH: WritingDepth = WritingDepth::Fixed(NonZeroU16::new(16).unwrap());
+const DEPTH: Option<NonZeroU16> = NonZeroU16::new(16);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Replace, Stream};
-use fd_restore::{End, WritingDepth};
+use fd_restore::End;
 
 use crate::volume::{Finished, Frame, Job, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
@@ -28,10 +28,6 @@ impl Dice {
     fn one_of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
         choices[usize::try_from(self.below(choices.len() as u64)).unwrap()]
     }
-}
-
-fn fixed(depth: u16) -> WritingDepth {
-    WritingDepth::Fixed(NonZeroU16::new(depth).unwrap())
 }
 
 const FOLDERS: [&str; 7] = ["", "/a", "/a/b", "/a/b/c", "/d", "/d/e", "/link"];
@@ -168,7 +164,7 @@ fn any_volume_leaves_the_same_tree_messages_and_counters_at_any_depth() {
         for (place, depth) in places.iter().zip([1, 8, 256]) {
             let mut job = crate::volume::job_below(&place.text("w"));
             job.plan.replace = replace;
-            job.plan.writing_depth = fixed(depth);
+            job.plan.writing_depth = NonZeroU16::new(depth);
             job.restored_lines = true;
             let finished = job.run(&volume);
             let counters = (finished.files, finished.read_bytes, finished.job_bytes, finished.outcome.clone());
@@ -195,7 +191,7 @@ fn many(folders: u32, files: u32) -> Volume {
 
 fn job(place: &Place, depth: u16) -> Job {
     let mut job = place.job();
-    job.plan.writing_depth = fixed(depth);
+    job.plan.writing_depth = NonZeroU16::new(depth);
     job
 }
 
@@ -372,7 +368,7 @@ fn the_first_digest_of_a_job_is_compared_in_a_run_too() {
         volume.file("/good", b"data").record(Stream::SHA1, digest(b"data").as_bytes());
         volume.file("/bad", b"data").record(Stream::SHA1, digest(b"other").as_bytes());
         let mut job = place.job();
-        job.plan.writing_depth = fixed(depth);
+        job.plan.writing_depth = NonZeroU16::new(depth);
         let finished = job.run(&volume);
         let (kind, text) = finished.only();
         assert_eq!(kind, MessageType::Error, "{text}");

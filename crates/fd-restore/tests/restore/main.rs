@@ -22,4 +22,4 @@ mod verify_plugins;
 mod volume;
 
 /// How many files the jobs make at a time. `tests/overlapped` has the same tests with more.
-const DEPTH: fd_restore::WritingDepth = fd_restore::WritingDepth::Adaptive;
+const DEPTH: Option<std::num::NonZeroU16> = None;
