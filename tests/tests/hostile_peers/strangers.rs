@@ -283,7 +283,7 @@ fn a_call_for_a_job_is_that_of_a_stranger_until_the_login_and_a_second_one_is_to
     first.send(&[b'x'; 501])?;
     assert!(director.receive_text()?.contains(" tried to connect two times."));
     let refused = director.receive_text()?;
-    let why = "Recv caps from SD failed. ERR=Packet size=501 too big from \"Storage daemon:";
+    let why = "Recv caps from SD failed. ERR=Packet size=501 too big from \"client:";
     assert!(refused.contains(why), "{refused}");
     Ok(())
 }
