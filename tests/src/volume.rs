@@ -239,9 +239,12 @@ impl Volume {
         if !good_options || !(header..=LARGEST_BLOCK).contains(&length) {
             return Err(self.problem(format!("block options {options:#x}, length {length}")));
         }
-        bytes.resize(length, 0);
-        let rest = bytes.get_mut(OLD_BLOCK_HEADER..).unwrap_or_default();
-        self.reader.read_exact(rest).map_err(BedError::file("read a whole block of", &self.path))?;
+        // Zeros that are read over would be written one by one in a build without optimization.
+        let mut rest = self.reader.by_ref().take((length - OLD_BLOCK_HEADER) as u64);
+        rest.read_to_end(&mut bytes).map_err(BedError::file("read", &self.path))?;
+        if bytes.len() < length {
+            return Err(self.problem(format!("{} bytes of a block of {length}", bytes.len())));
+        }
         let body = bytes.split_off(header);
         self.check(&bytes, &body)?;
         let offset = self.offset + header as u64;

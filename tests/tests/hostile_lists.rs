@@ -211,7 +211,7 @@ fn estimate(port: u16, client: &str, source: &Path, command: &[u8], list: &[Vec<
     peer.send_bytes(&lines.map(packet).concat())?;
     peer.signal(EOD)?;
     peer.expect("2000 OK include\n")?;
-    let list: Vec<u8> = list.iter().flat_map(|line| packet(line)).collect();
+    let list = list.iter().map(|line| packet(line)).collect::<Vec<_>>().concat();
     peer.send_bytes(&[packet(command), list, EOD.to_be_bytes().to_vec()].concat())?;
     // A daemon that has hung up need not take it.
     let _ = peer.send(b"estimate listing=0 limit=0\n");
@@ -309,7 +309,7 @@ fn an_accurate_list_takes_a_quarter_of_the_stock_daemon_s_memory() -> Result<()>
         peer.expect("2000 OK include\n")?;
         peer.send(command.as_bytes())?;
         for some in list.chunks(1000) {
-            peer.send_bytes(&some.iter().flat_map(|line| packet(line)).collect::<Vec<_>>())?;
+            peer.send_bytes(&some.iter().map(|line| packet(line)).collect::<Vec<_>>().concat())?;
         }
         peer.signal(EOD)?;
         // The answer comes when the list has been read.

@@ -90,7 +90,7 @@ fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
     let lstat = "P0A EAI IGk B Po Po A Gh BAA I BeLkZb BeLkZc BeLkZd A A C";
     for some in 0..2000 {
         let entry = |number| packet(format!("/d/{some}/{number:040}\0{lstat}\0\x000").as_bytes());
-        peer.send_bytes(&(0..1000).flat_map(entry).collect::<Vec<_>>())?;
+        peer.send_bytes(&(0..1000).map(entry).collect::<Vec<_>>().concat())?;
     }
     peer.signal(EOD)?;
     let said = loop {
