@@ -308,14 +308,15 @@ impl Outcome {
 /// Bytes that can't be compressed.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    (0..len)
-        .map(|_| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state.to_be_bytes()[3]
-        })
-        .collect()
+    let mut bytes = Vec::with_capacity(len + 8);
+    while bytes.len() < len {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_be_bytes());
+    }
+    bytes.truncate(len);
+    bytes
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
