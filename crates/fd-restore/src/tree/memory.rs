@@ -25,7 +25,8 @@ impl RecordedDirectories {
 
     pub(super) fn insert(&mut self, device: u64, inode: u64) {
         if self.filter.is_empty() {
-            self.filter.resize(FILTER_WORDS, 0);
+            // Zeros that the kernel gives, page by page, when a bit is set.
+            self.filter = vec![0; FILTER_WORDS];
         }
         for (word, bit) in self.places(device, inode) {
             if let Some(word) = self.filter.get_mut(word) {

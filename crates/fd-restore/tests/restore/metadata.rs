@@ -522,8 +522,9 @@ fn held_metadata_of_one_file_is_bounded_in_bytes() {
     volume.record(Stream::LINUX_XATTR, &padded("user.a", MOST / 2));
     volume.record(Stream::LINUX_XATTR, &padded("user.b", MOST / 2));
     volume.file("/flood", b"x").record(Stream::LINUX_XATTR, &xattr("user.first", b"1"));
+    let more = padded("user.more", 4 * MOST);
     for _ in 0..64 {
-        volume.record(Stream::LINUX_XATTR, &padded("user.more", 4 * MOST));
+        volume.record(Stream::LINUX_XATTR, &more);
     }
     volume.record(Stream::LINUX_XATTR, &xattr("user.last", b"1"));
     volume.file("/next", b"x").record(Stream::LINUX_XATTR, &xattr("user.c", b"1"));
