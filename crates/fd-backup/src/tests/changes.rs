@@ -386,8 +386,11 @@ fn all_names_of_an_inode_that_changes_before_it_is_read_have_its_new_attributes(
             let before = fs::metadata(&path).unwrap().ctime();
             OpenOptions::new().append(true).open(&path).unwrap().write_all(&[2; 500]).unwrap();
             // The record has whole seconds: the next change time must differ.
-            while fs::metadata(&path).unwrap().ctime() == before {
+            loop {
                 fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+                if fs::metadata(&path).unwrap().ctime() != before {
+                    break;
+                }
                 thread::yield_now();
             }
         },
