@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Attributes, Bed, BedOptions, COUNTS_OF_A_REPORT, ClientOptions, Expect, Fd, FileRow, FileSet, JobResult, LStat,
-    Noise, PATIENCE, Record, Result, StockRecord, fifo_writer, make_fifo, read_once, set_fixed_times, stream_name,
-    wait_for,
+    Noise, PATIENCE, Record, Restore, Result, StockRecord, below, fifo_writer, make_fifo, read_once, set_fixed_times,
+    stream_name, wait_for,
 };
 
 /// How much is written into the FIFO: ours reads a MiB before it sends it.
@@ -206,4 +206,75 @@ fn a_stopped_job_that_a_limit_holds_back_tells_of_no_broken_connection() -> Resu
 #[test]
 fn a_canceled_job_is_reported_alike() -> Result<()> {
     Stage::set("cancel-alike")?.interrupt("cancel")?.must_be('A').map(drop)
+}
+
+/// A name of the file is removed between the two parts, so the second one has all its names again.
+/// The Director takes the second record of the first name, and the first records of the others,
+/// which so come before it.
+#[test]
+fn hard_links_of_a_resumed_job_wait_for_their_first_name() -> Result<()> {
+    if Fd::under_test()? == Fd::Stock {
+        return skip::test(bed::ONLY_OURS);
+    }
+    let clients = ["reference", "test"];
+    let mut options = BedOptions::side_by_side("resumed-links")?;
+    for client in clients {
+        let folder = options.folder.make(&format!("source/{client}"))?;
+        let [first, others @ .., held] = ["first", "one", "two", "gone", "held"].map(|name| folder.join(name));
+        fs::write(&first, content(0)).unwrap();
+        for other in &others {
+            fs::hard_link(&first, other).unwrap();
+        }
+        // What stands last before a stop is lost to the catalog.
+        let behind: Vec<_> = (1..FILES).map(|number| folder.join(format!("file {number:02}"))).collect();
+        for (number, path) in (1..).zip(&behind) {
+            fs::write(path, content(number)).unwrap();
+        }
+        make_fifo(&held)?;
+        let names = [&first].into_iter().chain(&others).chain(&behind).chain([&held]);
+        let names: Vec<&Path> = names.map(PathBuf::as_path).collect();
+        options.file_sets.push(FileSet::new(client, &["Signature = MD5", "ReadFifo = yes"], &names));
+    }
+    let bed = Bed::start(options)?;
+    let [of_stock, of_ours] = clients.map(|client| resumed(&bed, client, &bed.folder().join("source").join(client)));
+    let (of_stock, of_ours) = (of_stock?, of_ours?);
+    let cases = [("reference", of_stock, "reference"), ("reference", of_stock, "test"), ("test", of_ours, "test")];
+    for (from, job, onto) in cases {
+        let folder = bed.folder().join("source").join(from);
+        let to = bed.folder().join(format!("{from}-by-{onto}"));
+        let restored = bed.restore(&Restore { job, from, onto, to: &to, replace: "always" })?;
+        let found = |name: &str| fs::read_to_string(below(&to, &folder.join(name))).ok();
+        let refused = restored.plain_messages(onto).iter().any(|line| line.contains("Could not hard link"));
+        let is_stock = onto == "reference";
+        assert_eq!(refused, is_stock, "{:#?}", restored.plain_messages(onto));
+        assert_eq!(found("first"), Some(content(0)));
+        for name in ["one", "two", "gone"] {
+            assert_eq!(found(name), (!is_stock).then(|| content(0)), "{name} of {from} by {onto}");
+        }
+        if !is_stock {
+            restored.must_be_good()?;
+        }
+    }
+    Ok(())
+}
+
+/// A job that was stopped behind the names of a file, and resumed when one of them was gone.
+fn resumed(bed: &Bed, client: &str, folder: &Path) -> Result<u32> {
+    let job = bed.queue(&format!("run job=backup-{client} fileset={client} yes"))?;
+    let held = folder.join("held");
+    let mut writer = fifo_writer(&held)?;
+    writer.write_all(&Noise::new(1).bytes(WRITTEN)).unwrap();
+    let small: usize = (0..FILES).map(|number| content(number).len()).sum();
+    bed.wait_for_status(client, &format!("Bytes={} ", grouped(WRITTEN + small)))?;
+    bed.console(&[&format!("stop jobid={job} yes")])?;
+    drop(writer);
+    bed.wait(job)?.must_be('I')?;
+    for gone in [&held, &folder.join("gone")] {
+        fs::remove_file(gone).unwrap();
+    }
+    fs::write(held, "a file by now").unwrap();
+    let reports = bed.reports_of(job)?;
+    bed.console(&[&format!("resume incomplete jobid={job} yes")])?;
+    bed.wait_again(job, reports)?.must_be('T')?;
+    Ok(job)
 }

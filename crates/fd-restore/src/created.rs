@@ -19,6 +19,8 @@ pub(crate) enum Created {
     Kept,
     /// Another one was there before, which stays until data of this one comes.
     Waiting,
+    /// A hard link whose first name may still be restored.
+    Late,
     /// It is not there; a message says why.
     Nothing,
 }

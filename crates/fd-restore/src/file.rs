@@ -13,3 +13,4 @@ pub(crate) use data::{DataPath, Destination};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;
 pub(crate) use plan::{Object, Place, Plan};
+pub(crate) use replace::changes_what_exists;

@@ -87,7 +87,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    fn deliver_in_turn(&mut self) {
+    /// Delivers what is queued, behind what is held.
+    pub(crate) fn deliver_in_turn(&mut self) {
         match self.held.last() {
             None => self.deliver(),
             Some(Held::Unheard) => {}

@@ -6,6 +6,7 @@ mod content;
 mod creation;
 mod findings;
 mod held;
+mod late_links;
 mod made;
 mod metadata;
 mod named;
@@ -22,6 +23,7 @@ use fd_records::{RecordHeader, StreamClass};
 pub use self::state::RestoreState;
 
 use self::held::{Making, Place, Round, SaidOnce};
+use self::late_links::LateLinks;
 use crate::created::Taker;
 use crate::output_file::FinishedFile;
 use crate::overlap::{Answer, FileOfRun, Planned, RunOfFiles, leave};
@@ -77,6 +79,7 @@ pub fn run(
         section: Section::Outside,
         place: Place::new(),
         making: Making::new(plan.writing_depth),
+        late_links: LateLinks::default(),
         said_once: SaidOnce::default(),
     };
     let end = round.records(&mut Lookahead::new(source, progress, cancel));
@@ -90,6 +93,7 @@ pub fn run(
     }
     round.leave_plugin();
     round.settle();
+    round.make_late_links();
     round.state.directories.leave_all();
     round.summarize();
     end.map(|end| Outcome { end, queued: round.report.into_queue() })

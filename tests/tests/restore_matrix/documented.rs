@@ -34,6 +34,12 @@ pub(crate) const DOCUMENTED: &[Documented] = &[
         ],
         text: GONE,
     },
+    // The first name can't be made: the same error, at the end.
+    Documented {
+        rows: "always|ifnewer|ifolder|never immutable-parent hard-link",
+        found: &["Could not hard link @SRC/immutable-parent/hard-link/y -> @SRC/immutable-parent/hard-link/x"],
+        text: "The record of a hard link can come before that of its first name",
+    },
     // The first name can't be replaced, so it means another file than was saved.
     Documented { rows: "always immutable hard-link", found: &["ours: y: ", "hard-link/y"], text: GONE },
     Documented { rows: "ifnewer immutable hard-link", found: &["ours: y: ", "hard-link/", "(top): "], text: GONE },

@@ -35,6 +35,8 @@ struct FirstName {
 
 /// Why a hard link could not be made.
 enum LinkError {
+    /// The first name may still be restored.
+    NotYet,
     /// The data of the first name is not whole.
     Unfinished,
     /// The first name may be that of another file now: another user can change it.
@@ -56,6 +58,8 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) has_keys: bool,
     /// Whether data of the file has come.
     pub(crate) has_data: bool,
+    /// Whether a hard link may be made later, when its first name is restored.
+    pub(crate) may_be_late: bool,
     pub(crate) cancel: &'a CancelToken,
 }
 
@@ -424,6 +428,7 @@ impl Creator<'_, '_> {
 
     fn not_linked<T>(&mut self, item: &RestoreItem, error: LinkError) -> Step<T> {
         match error {
+            LinkError::NotYet => Err(Created::Late),
             LinkError::Failed(errno) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
             LinkError::Replaced => self.refuse(&texts::first_name_replaced(&item.output, &item.link.text)),
             LinkError::Unfinished => self.refuse(&texts::belongs_to_unfinished(&item.output)),
@@ -434,13 +439,21 @@ impl Creator<'_, '_> {
     /// The first name of a hard link, which was restored before.
     fn first_name(&mut self, item: &RestoreItem) -> Result<FirstName, LinkError> {
         let text = &item.link.text;
+        let may_be_late = self.may_be_late && !item.is_update;
+        let failed = |errno| match errno {
+            Errno::ENOENT if may_be_late => LinkError::NotYet,
+            _ => LinkError::Failed(errno),
+        };
         let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
         let directory = self.directories.open_aside(&parent).map_err(|error| match error {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),
-            other => LinkError::Failed(other.errno()),
+            other => failed(other.errno()),
         })?;
-        let found = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(LinkError::Failed)?;
+        let found = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(failed)?;
+        if may_be_late && self.is_to_be_replaced(item, &first, &found) {
+            return Err(LinkError::NotYet);
+        }
         if is_unfinished(&found, item.stat.mtime) {
             return Err(LinkError::Unfinished);
         }
@@ -452,6 +465,15 @@ impl Creator<'_, '_> {
         }
         let is_another = self.is_another(item, directory.as_fd(), &first, name, &found);
         Ok(FirstName { name: name.to_vec(), directory, found, is_another })
+    }
+
+    /// Whether the record of a hard link's first name, if it is still to come, would replace what
+    /// has that name.
+    fn is_to_be_replaced(&self, item: &RestoreItem, path: &OutputPath, found: &FileStat) -> bool {
+        // The record of the link has the time of the file.
+        self.directories.is_untouched(found)
+            && !self.directories.stays_for_another(path)
+            && reason_to_skip(item, Some(found), true, self.replace).is_none()
     }
 
     /// Whether the first name of a hard link is that of another file, which was there before the

@@ -10,7 +10,7 @@ use super::held::{Current, Round};
 use super::made::Made;
 use super::metadata::HeldMetadata;
 use crate::created::{Created, Taker};
-use crate::file::{Creator, RestoreItem};
+use crate::file::{Creator, Plan, RestoreItem, changes_what_exists};
 use crate::report::Report;
 use crate::texts;
 use crate::tree::Directories;
@@ -18,8 +18,9 @@ use crate::tree::Directories;
 impl Round<'_> {
     /// What has become of an object.
     pub(super) fn made(&mut self, item: &RestoreItem, created: Created) -> Made {
-        if !matches!(created, Created::Kept | Created::Waiting | Created::Nothing) {
+        if !matches!(created, Created::Kept | Created::Waiting | Created::Late | Created::Nothing) {
             self.report_restored(item);
+            self.late_links.is_followed = true;
         }
         match created {
             Created::Data(to) => self.begin_data(item, to),
@@ -27,7 +28,7 @@ impl Round<'_> {
             Created::ByPlugin => self.set_attributes(item, attributes::set_by_name),
             Created::Kept => Made::Kept,
             Created::Waiting => Made::Waiting,
-            Created::Nothing => Made::Nothing,
+            Created::Late | Created::Nothing => Made::Nothing,
         }
     }
 
@@ -83,6 +84,48 @@ impl Round<'_> {
         true
     }
 
+    /// This record comes next. A late link of its name gives way to what it makes; or the link is
+    /// made now, if the record changes what has that name.
+    pub(super) fn meet_late_link(&mut self, item: &RestoreItem) {
+        let Ok(path) = &item.path else { return };
+        let Some(link) = self.late_links.take(path) else { return };
+        if changes_what_exists(item) {
+            self.make_late_link(link);
+        } else if matches!(Plan::of(item), Ok(Plan::Nothing(_)) | Err(_)) {
+            self.late_links.hold(link);
+        }
+    }
+
+    /// Makes the late links: no first name comes any more.
+    pub(super) fn make_late_links(&mut self) {
+        let mut all_made = true;
+        for link in self.late_links.end() {
+            if self.cancel.is_canceled() {
+                return;
+            }
+            all_made &= self.make_late_link(link);
+        }
+        if !all_made && self.late_links.is_followed {
+            // In its place the error would not have been the last message.
+            self.report.deliver_in_turn();
+        }
+    }
+
+    /// Makes a late link, or lets it wait on. Returns whether there was no error.
+    fn make_late_link(&mut self, link: RestoreItem) -> bool {
+        self.progress.set_current_file(&link.output);
+        match self.create(&link, false) {
+            Created::ByCore => {
+                self.report_restored(&link);
+                attributes::set_without_data(&mut self.report, &mut self.state.directories, &link);
+            }
+            Created::Late => self.late_links.hold(link),
+            Created::Nothing => return false,
+            Created::Kept | Created::Waiting | Created::Data(_) | Created::ByPlugin => {}
+        }
+        true
+    }
+
     /// Makes an object as the daemon does. `has_data`: data of it has come.
     pub(super) fn create(&mut self, item: &RestoreItem, has_data: bool) -> Created {
         Creator {
@@ -91,6 +134,7 @@ impl Round<'_> {
             replace: self.plan.replace,
             has_keys: self.plan.keys.is_some(),
             has_data,
+            may_be_late: self.late_links.has_room() && !item.is_of_plugin,
             cancel: self.cancel,
         }
         .create(item)

@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use fd_messages::{CancelToken, Progress};
 use fd_records::{RecordHeader, Stream, StreamClass};
 
+use super::late_links::LateLinks;
 use super::made::{Made, Open};
 use super::metadata::HeldMetadata;
 use super::state::RestoreState;
@@ -115,6 +116,8 @@ pub(super) struct Round<'a> {
     pub(super) section: Section<'a>,
     pub(super) place: Place,
     pub(super) making: Making,
+    /// Hard links whose first names may still be restored.
+    pub(super) late_links: LateLinks,
     pub(super) said_once: SaidOnce,
 }
 

@@ -45,6 +45,7 @@ impl Round<'_> {
         if may_wait || self.state.digest.has_long() && self.changes_long_file(&item) {
             self.settle();
         }
+        self.meet_late_link(&item);
         let created = self.create_by_plugin(&item, &parsed, stream);
         let created = created.unwrap_or_else(|| self.create(&item, false));
         self.begin(item, created);
@@ -53,6 +54,7 @@ impl Round<'_> {
     /// A file of a run begins, which may be made already.
     pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
         self.announce(&item);
+        self.meet_late_link(&item);
         let created = answer.made().map_or_else(|| self.create(&item, false), Created::Data);
         self.begin(item, created);
     }
@@ -66,6 +68,10 @@ impl Round<'_> {
     /// The object is made, or not; its further records come next.
     fn begin(&mut self, item: RestoreItem, created: Created) {
         self.progress.add_file();
+        if matches!(created, Created::Late) {
+            self.late_links.hold(item);
+            return;
+        }
         let made = self.made(&item, created);
         self.current = Some(Current::new(item, made));
     }

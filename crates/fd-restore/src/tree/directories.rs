@@ -572,6 +572,12 @@ impl Directories {
             || self.made_objects.contains(&(path.as_bytes(), Identity::of(found)))
     }
 
+    /// Whether an object with this status is as it was before the job began. One that has changed
+    /// since may have existed, too.
+    pub(crate) fn is_untouched(&self, found: &FileStat) -> bool {
+        self.rule.precedes(found, None)
+    }
+
     /// Whether an object that is held existed before the job began.
     pub(crate) fn is_old(&self, held: &File) -> Result<bool, Errno> {
         Ok(self.rule.precedes(&fstat(held)?, birth(held)))

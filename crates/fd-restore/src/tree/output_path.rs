@@ -24,7 +24,7 @@ pub(crate) enum PathError {
 }
 
 /// Where a path begins.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Base {
     /// The root directory.
     Root,
@@ -33,7 +33,7 @@ pub(crate) enum Base {
 }
 
 /// A path below its base: components joined with single slashes, none of them `.`, `..` or empty.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct OutputPath {
     base: Base,
     path: Vec<u8>,

@@ -391,8 +391,8 @@ fn hard_links_stay_below_the_restore_directory() {
     let place = scene();
     let before = victim(&place);
     let mut volume = Volume::new();
-    for first in ["/../victim/f", "../victim/f", "victim/f", "/l/f"] {
-        volume.put(&Saved::hard_link("/h", first));
+    for (name, first) in [("/a", "/../victim/f"), ("/b", "../victim/f"), ("/c", "victim/f"), ("/d", "/l/f")] {
+        volume.put(&Saved::hard_link(name, first));
     }
     volume.symlink("/l", "../victim").put(&Saved::hard_link("/h", "/l/f"));
     volume.symlink("/m", "../victim/f").put(&Saved::hard_link("/h", "/m"));

@@ -8,6 +8,7 @@ mod directories;
 mod encryption;
 mod fake_plugin;
 mod in_turn;
+mod late_links;
 mod long_files;
 mod messages;
 mod metadata;

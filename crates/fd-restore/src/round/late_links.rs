@@ -1,0 +1,59 @@
+//! Hard links whose records come before their first names, in bounded memory. A job that was
+//! stopped and resumed can have such.
+
+use std::collections::BTreeMap;
+
+use crate::file::RestoreItem;
+use crate::tree::OutputPath;
+
+/// The most links that wait.
+const MOST_LINKS: usize = 100_000;
+
+/// The most bytes that they may take.
+const MOST_BYTES: usize = 64 << 20;
+
+/// The links, by the path of each.
+#[derive(Default, Debug)]
+pub(super) struct LateLinks {
+    links: BTreeMap<OutputPath, RestoreItem>,
+    bytes: usize,
+    /// Something has been restored since the last one came.
+    pub(super) is_followed: bool,
+    /// No first name comes any more.
+    is_over: bool,
+}
+
+impl LateLinks {
+    /// Whether another one may wait.
+    pub(super) fn has_room(&self) -> bool {
+        !self.is_over && self.links.len() < MOST_LINKS && self.bytes < MOST_BYTES
+    }
+
+    /// Keeps a link.
+    pub(super) fn hold(&mut self, link: RestoreItem) {
+        let Ok(path) = link.path.clone() else { return };
+        self.is_followed = false;
+        self.bytes = self.bytes.saturating_add(size(&link));
+        self.links.insert(path, link);
+    }
+
+    /// The link that is to have this path, which waits no longer.
+    pub(super) fn take(&mut self, path: &OutputPath) -> Option<RestoreItem> {
+        let link = self.links.remove(path)?;
+        self.bytes = self.bytes.saturating_sub(size(&link));
+        Some(link)
+    }
+
+    /// All that wait. None may wait from now on.
+    pub(super) fn end(&mut self) -> impl Iterator<Item = RestoreItem> + use<> {
+        self.is_over = true;
+        std::mem::take(&mut self.links).into_values()
+    }
+}
+
+/// The bytes that a link takes, about.
+fn size(link: &RestoreItem) -> usize {
+    let path = link.path.as_ref().map_or(0, |path| path.as_bytes().len());
+    // The path is there twice.
+    size_of::<(OutputPath, RestoreItem)>() + 2 * path + link.name.len() + link.output.len() + link.link.text.len()
+}
