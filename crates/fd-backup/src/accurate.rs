@@ -58,9 +58,15 @@ struct State {
     /// Bytes of the files that need not be sent because a base job has them.
     space_saved: u64,
     unknown: Unknown,
+    /// See [`AccurateList::may_have_sent`].
+    own: Option<RecordId>,
 }
 
 impl State {
+    fn new(fields: Fields) -> Self {
+        Self { list: List::new(fields), space_saved: 0, unknown: Unknown::default(), own: None }
+    }
+
     /// The list's record of an entry.
     fn find(&mut self, candidate: &Candidate<'_>) -> Option<RecordId> {
         self.list.find(&candidate.key()).or_else(|| {
@@ -96,15 +102,13 @@ impl AccurateList {
                 all.union(criteria::fields(letters_of(level, include.top_level())))
             })
         };
-        let state = Mutex::new(State { list: List::new(fields), space_saved: 0, unknown: Unknown::default() });
-        Self { level, announced, state, memory: None }
+        Self { level, announced, state: Mutex::new(State::new(fields)), memory: None }
     }
 
     /// An empty list for a Verify job, which compares sizes and digests only.
     pub fn for_verify(announced: u64) -> Self {
         let level = AccurateLevel { full: false, rerun: false };
-        let state = Mutex::new(State { list: List::new(Fields::SIZE), space_saved: 0, unknown: Unknown::default() });
-        Self { level, announced, state, memory: None }
+        Self { level, announced, state: Mutex::new(State::new(Fields::SIZE)), memory: None }
     }
 
     /// The list takes its memory from there.
@@ -291,6 +295,18 @@ impl AccurateList {
     /// The same of a plugin's file, whose record has this name.
     pub(crate) fn has_earlier_of(&self, name: &[u8]) -> bool {
         !self.level.full || self.attributes(name).is_some()
+    }
+
+    /// Whether this job itself may have sent the entry of this token before it was resumed, with no
+    /// more than `files` records: those come last in the list, behind those of earlier jobs
+    /// (reference 04 §13.1).
+    pub(crate) fn may_have_sent(&self, token: u64, files: u32) -> bool {
+        let mut state = self.state.lock();
+        let State { list, own, .. } = &mut *state;
+        if own.is_none() {
+            *own = list.last_begin(usize::try_from(files).unwrap_or(usize::MAX));
+        }
+        own.is_some_and(|own| own.0 <= Token::decode(token).id.0)
     }
 
     /// The copy of an earlier job stays the entry's. In a Full on a base it is named.

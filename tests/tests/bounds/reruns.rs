@@ -1,6 +1,7 @@
 //! Jobs whose connection to the Storage Daemon ends in the middle (`setdebug … hangup=N`), and that
 //! go on: accurate ones, which the Director runs again by itself, and a base job and a Full on it,
-//! which wait for the operator. What they leave is whole, and that of the stock daemon.
+//! which wait for the operator. What they leave is whole, and that of the stock daemon. Where they
+//! are cut off among the names of an inode, what the stock daemon leaves is not whole.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,13 +11,18 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::PathBuf;
 
 use bed::{
-    Bed, BedOptions, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, below, compare_trees, job_resource,
-    line_differences,
+    Bed, BedOptions, Fd, FileRow, JobResult, JobRow, Noise, Result, Times, TreeRules, below, compare_trees,
+    job_resource, line_differences,
 };
 
 const CLIENTS: [&str; 2] = ["refer", "under"];
 const DIRECTORIES: u64 = 16;
 const FILES: u64 = 42;
+
+/// Names of an inode.
+const NAMES: usize = 30;
+const OLD: &[u8] = b"before the job was cut off";
+const NEW: &[u8] = b"before it was resumed";
 
 /// A restore of several jobs leaves the access times of the tree behind, and with the stock daemon
 /// the times of directories that are made before their files.
@@ -30,8 +36,14 @@ struct Stage {
 impl Stage {
     /// Besides `backup-CLIENT` there is `base-CLIENT`, and `on-base-CLIENT`, a Full on that.
     fn set(label: &str) -> Result<Self> {
+        Self::with(label, "yes")
+    }
+
+    /// The same, with this `Reschedule Incomplete Jobs`.
+    fn with(label: &str, by_themselves: &str) -> Result<Self> {
         let mut options = BedOptions::side_by_side(label)?;
-        let again = ["Accurate = yes", "Reschedule Incomplete Jobs = yes", "Reschedule Interval = 1"];
+        let by_themselves = format!("Reschedule Incomplete Jobs = {by_themselves}");
+        let again = ["Accurate = yes", &by_themselves, "Reschedule Interval = 1"];
         for (client, name) in options.clients.iter_mut().zip(CLIENTS) {
             name.clone_into(&mut client.name);
             client.job = again.map(str::to_owned).to_vec();
@@ -62,17 +74,59 @@ impl Stage {
 
     /// A job that is cut off by this setting, and goes on by itself or by the operator's command.
     fn run(&self, client: &str, command: &str, setting: &str, by_itself: bool) -> Result<JobResult> {
-        self.bed.console(&[&format!("setdebug client={client}-fd level=0 {setting}")])?;
-        let job = self.bed.queue(&format!("run {command} yes"))?;
+        let job = self.begin(client, command, setting)?;
         if !by_itself {
             self.bed.wait(job)?.must_be('I')?;
-            self.bed.console(&[&format!("resume incomplete jobid={job} yes")])?;
+            self.resume(job)?;
         }
         let ended = self.bed.wait_again(job, 1)?.must_be('T')?;
         for (told, times) in [("Debug hangup requested", 1), ("Rescheduled Job", usize::from(by_itself))] {
             assert_eq!(ended.log.matches(told).count(), times, "{told}: {}", ended.log);
         }
         Ok(ended)
+    }
+
+    fn begin(&self, client: &str, command: &str, setting: &str) -> Result<u32> {
+        self.bed.console(&[&format!("setdebug client={client}-fd level=0 {setting}")])?;
+        self.bed.queue(&format!("run {command} yes"))
+    }
+
+    fn resume(&self, job: u32) -> Result<()> {
+        self.bed.console(&[&format!("resume incomplete jobid={job} yes")]).map(drop)
+    }
+
+    /// A job that has been cut off among the names of an inode.
+    fn cut(&self, client: &str, command: &str) -> Result<JobResult> {
+        let job = self.begin(client, command, "hangup=12")?;
+        let cut = self.bed.wait(job)?.must_be('I')?;
+        let sent = self.bed.catalog().files(job)?.len();
+        assert!((2..NAMES).contains(&sent), "{sent} files");
+        Ok(cut)
+    }
+
+    /// A directory with these names of one inode, whose content is [`OLD`].
+    fn make_names(&self, directory: &str) -> Vec<PathBuf> {
+        let directory = self.source.join(directory);
+        fs::create_dir(&directory).unwrap();
+        let names: Vec<_> = (0..NAMES).map(|number| directory.join(format!("name {number:02}"))).collect();
+        let (first, others) = names.split_first().unwrap();
+        fs::write(first, OLD).unwrap();
+        for name in others {
+            fs::hard_link(first, name).unwrap();
+        }
+        names
+    }
+
+    /// Restores what this command chooses, and says which of these names have not this content.
+    fn wrong_names(&self, chosen: &str, names: &[PathBuf], content: &[u8]) -> Result<(JobResult, Vec<PathBuf>)> {
+        let to = self.bed.folder().join("restored");
+        let restored = self.bed.run(&format!("restore {chosen} where={} replace=always all done yes", to.display()))?;
+        let is_wrong = |name: &&PathBuf| fs::read(below(&to, name)).ok().as_deref() != Some(content);
+        let wrong = names.iter().filter(is_wrong).cloned().collect();
+        if to.exists() {
+            fs::remove_dir_all(&to).unwrap();
+        }
+        Ok((restored, wrong))
     }
 
     /// What is compared of a job.
@@ -159,6 +213,64 @@ fn a_base_job_and_a_full_on_it_that_are_resumed_are_whole() -> Result<()> {
             assert_eq!(stage.differences_of_restore(client, jobs)?, [""; 0], "{client} {job}");
         }
         assert_eq!(line_differences(job, &seen[0], &seen[1]), [""; 0]);
+    }
+    Ok(())
+}
+
+fn clients() -> Result<[(&'static str, bool); 2]> {
+    let [refer, under] = CLIENTS;
+    Ok([(refer, true), (under, Fd::under_test()? == Fd::Stock)])
+}
+
+/// Of a name that a job has saved twice, the Director takes the later record only if that is no
+/// hard link (reference 02 §9.6).
+#[test]
+fn names_of_an_inode_that_changes_before_a_job_is_resumed_have_its_new_data() -> Result<()> {
+    let stage = Stage::with("reruns-links", "no")?;
+    for level in ["Full", "Incremental", "Differential"] {
+        let mut names = stage.make_names(level);
+        let mut cut = Vec::new();
+        for client in CLIENTS {
+            cut.push(stage.cut(client, &format!("job=backup-{client} level={level}"))?.row.id);
+        }
+        // The name that the others link to is gone, and they are written to.
+        let rows = stage.bed.catalog().files(cut[0])?.into_iter().filter(|row| !row.path.ends_with(b"/"));
+        let first = rows.filter(|row| row.file_index > 0).min_by_key(|row| row.file_index).unwrap();
+        let first = PathBuf::from(OsString::from_vec(first.path));
+        fs::remove_file(&first).unwrap();
+        names.retain(|name| *name != first);
+        assert_eq!(names.len(), NAMES - 1, "{first:?}");
+        fs::write(&names[0], NEW).unwrap();
+        for ((client, is_stock), job) in clients()?.into_iter().zip(cut) {
+            stage.resume(job)?;
+            stage.bed.wait_again(job, 1)?.must_be_good()?;
+            let jobs = [format!("jobid={job}"), "fileset=Source select current".to_owned()];
+            for (onto, chosen) in CLIENTS.into_iter().flat_map(|onto| jobs.iter().map(move |chosen| (onto, chosen))) {
+                let chosen = format!("{chosen} client={client}-fd restoreclient={onto}-fd");
+                let (restored, wrong) = stage.wrong_names(&chosen, &names, NEW)?;
+                restored.must_be_good()?;
+                assert_eq!(wrong.is_empty(), !is_stock, "{level} {chosen}: {wrong:?}");
+            }
+        }
+        fs::remove_dir_all(names[0].parent().unwrap()).unwrap();
+    }
+    Ok(())
+}
+
+/// The Director gives it no list, so it sends all names again. A restore takes the later record of
+/// the first name, and the earlier ones of the links.
+#[test]
+fn a_base_job_that_is_resumed_among_the_names_of_an_inode_is_whole() -> Result<()> {
+    let stage = Stage::with("reruns-base-links", "no")?;
+    let names = stage.make_names("names");
+    for (client, is_stock) in clients()? {
+        let cut = stage.cut(client, &format!("job=base-{client}"))?;
+        stage.resume(cut.row.id)?;
+        stage.bed.wait_again(cut.row.id, 1)?.must_be_good()?;
+        let chosen = format!("jobid={} client={client}-fd restoreclient=refer-fd", cut.row.id);
+        let (restored, wrong) = stage.wrong_names(&chosen, &names, OLD)?;
+        assert_eq!(wrong.is_empty(), !is_stock, "{client}: {wrong:?}, {}", restored.log);
+        assert_eq!(restored.row.errors > 0, is_stock, "{client}: {}", restored.log);
     }
     Ok(())
 }

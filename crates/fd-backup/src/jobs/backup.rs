@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 use fd_fileset::FileSet;
 use fd_messages::{CancelToken, JobLog, MessageType, Progress, Stage};
 use fd_records::Stat;
-use fd_walk::{Candidate, Compared, Comparison, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSummary};
+use fd_walk::{
+    Candidate, Compared, Comparison, Entry, Flow, HardLink, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSummary,
+};
 
 use crate::exchange::Stopped;
 use crate::exchange::pace::Pace;
@@ -149,7 +151,10 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
     let (mut fileset, links) = (Arc::clone(&plan.fileset), LinkTable::default());
     let (mut summary, mut has_option_plugins) = (WalkSummary::default(), false);
     loop {
-        let walked = fd_walk::walk_again(&fileset, &plan.walk, &host, &links, &mut |event| {
+        let walked = fd_walk::walk_again(&fileset, &plan.walk, &host, &links, &mut |mut event| {
+            if let WalkEvent::Entry(entry) = &mut event {
+                send_again(&job.plan, entry);
+            }
             has_option_plugins |= matches!(&event, WalkEvent::Entry(entry) if entry.options.plugin.is_some());
             let is_command = matches!(event, WalkEvent::Plugin(_));
             batcher.small = job.workers.depth.is_deep();
@@ -177,6 +182,21 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
     }
     worker_pool::finish(job);
     summary
+}
+
+/// Of a name that one job has saved twice, the Director takes the later record if it is a file, and
+/// the earlier one if it is a hard link (reference 02 §9.6). So what a resumed job may have sent
+/// before, is no link when it is sent again.
+fn send_again(plan: &BackupPlan, entry: &mut Entry) {
+    let is_link = matches!(entry.hard_link, Some(HardLink::Later { .. }));
+    let files = plan.files_before;
+    let may_be_sent = || {
+        // A resumed Base job has no list.
+        plan.accurate.as_ref().is_none_or(|list| entry.token.is_some_and(|token| list.may_have_sent(token, files)))
+    };
+    if is_link && files > 0 && may_be_sent() {
+        entry.become_own_file();
+    }
 }
 
 /// What plugins have added to the FileSet, once all is done that they take part in.

@@ -650,6 +650,51 @@ fn hard_links_of_an_inode_with_several_first_names_are_unchanged() {
     assert_eq!(links_sent_again(&twice), [""; 0]);
 }
 
+/// The Director takes the later record of a name from a job that has two only if that is no link
+/// (reference 02 §9.6). Names that only earlier jobs have saved have one in this job.
+#[test]
+fn a_resumed_job_sends_what_it_may_have_sent_before_as_files() {
+    let names = ["d/1", "d/2", "d/3", "d/4"];
+    // How many records it has sent, the names of the list, and which of them are no links.
+    for (files, listed, as_files) in
+        [(0, 4, 0..0), (1, 4, 3..4), (3, 4, 1..4), (20, 4, 0..4), (20, 2, 0..2), (20, 0, 0..0)]
+    {
+        let mut accurate = Accurate::new("MCmcs:", AccurateLevel { full: true, rerun: true }, 4);
+        accurate.bed.file(names[0], HELLO);
+        for name in &names[1..] {
+            fs::hard_link(accurate.bed.path(names[0]), accurate.bed.path(name)).unwrap();
+        }
+        for name in &names[..listed] {
+            let stat = stat_of(&accurate.bed.path(name));
+            accurate.list_as(name, Stat { ctime: 5, ..stat }, "", 0);
+        }
+        accurate.bed.plan.files_before = files;
+        let (bed, outcome) = accurate.run();
+        let mut sent = saved(&bed, &outcome).into_iter().filter(|(_, code)| *code != FileType::Directory.code());
+        assert_eq!(sent.next().map(|(_, code)| code), Some(FileType::Regular.code()));
+        for (name, code) in sent {
+            let is_file = names[as_files.clone()].contains(&&*name);
+            let wanted = if is_file { FileType::Regular } else { FileType::HardLink };
+            assert_eq!(code, wanted.code(), "{files} {listed} {name}");
+            assert_eq!(outcome.streams(&bed.name(&name)).contains(&2), is_file, "{files} {listed} {name}");
+        }
+    }
+}
+
+/// A Base job gets no list of what it has sent before it was resumed.
+#[test]
+fn a_resumed_job_without_a_list_sends_no_hard_links() {
+    for (files, second) in [(0, FileType::HardLink), (2, FileType::Regular)] {
+        let mut bed = Bed::new("M");
+        bed.file("1", HELLO);
+        fs::hard_link(bed.path("1"), bed.path("2")).unwrap();
+        bed.plan.files_before = files;
+        let outcome = bed.run();
+        let codes: Vec<u16> = saved(&bed, &outcome).into_iter().map(|(_, code)| code).collect();
+        assert_eq!(codes[..2], [FileType::Regular.code(), second.code()], "{files}");
+    }
+}
+
 /// A file of another file system that has the number of its inode is no first name.
 #[test]
 fn a_hard_link_does_not_lead_to_another_file_system() {
