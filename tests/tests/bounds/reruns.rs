@@ -222,6 +222,32 @@ fn clients() -> Result<[(&'static str, bool); 2]> {
     Ok([(refer, true), (under, Fd::under_test()? == Fd::Stock)])
 }
 
+/// A resumed job leaves two names of an inode that were saved as files. Each link leads to one of
+/// them, so that no later job has to send a link again.
+#[test]
+fn jobs_after_one_that_was_resumed_among_the_names_of_an_inode_send_nothing() -> Result<()> {
+    let stage = Stage::with("reruns-names", "no")?;
+    for level in ["Full", "Incremental"] {
+        let names = stage.make_names(level);
+        for client in CLIENTS {
+            let cut = stage.cut(client, &format!("job=backup-{client} level={level}"))?;
+            stage.resume(cut.row.id)?;
+            stage.bed.wait_again(cut.row.id, 1)?.must_be_good()?;
+            for _ in 0..2 {
+                let next = stage.bed.backup(client, "level=Incremental")?.must_be_good()?;
+                assert_eq!(stage.names_of(&next)?, BTreeMap::new(), "{client} {level}");
+            }
+            for onto in CLIENTS {
+                let chosen = format!("client={client}-fd restoreclient={onto}-fd fileset=Source select current");
+                let (restored, wrong) = stage.wrong_names(&chosen, &names, OLD)?;
+                restored.must_be_good()?;
+                assert!(wrong.is_empty(), "{client} {level} {onto}: {wrong:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Of a name that a job has saved twice, the Director takes the later record only if that is no
 /// hard link (reference 02 §9.6).
 #[test]

@@ -43,20 +43,21 @@ pub(super) struct List {
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
-    /// By device number, inode number and change time of the records: the position in `inodes`.
-    /// Empty when the list is complete.
+    /// By device number, inode number and change time of the records: the position in `inodes` of
+    /// the last first name. Empty when the list is complete.
     numbers: HashMap<(u64, u64, i64), u32, RandomState>,
     inodes: Vec<Inode>,
 }
 
-/// A file with several names, as the records have it.
+/// A file with several names: one that was saved as a file, and those that link to it. If more of
+/// its names were saved as files, as by a job that was resumed among them, each counts by itself.
 struct Inode {
     ino: u64,
-    /// Number of names that were saved as files. More than one, if some were saved later, or after
-    /// the devices had got other numbers.
-    first_names: u32,
-    /// How many of these the walk has found with this inode number.
-    standing: u32,
+    has_first_name: bool,
+    /// The walk has found the first name with this inode number.
+    stands: bool,
+    /// Its position in `inodes`, or that of an earlier record of the same first name.
+    same_as: u32,
 }
 
 // Bits of a record's first byte.
@@ -66,8 +67,6 @@ const DUPLICATE: u8 = 2;
 const HAS_DIGEST: u8 = 4;
 const UNREADABLE_DIGEST: u8 = 8;
 const LINK: u8 = 16;
-/// The first name of an inode is still a name of that inode.
-const STANDS: u8 = 32;
 const HAS_DELTA: u8 = 64;
 /// Other names may link to this one.
 const FIRST_NAME: u8 = 128;
@@ -138,17 +137,23 @@ impl List {
 
     /// Notes one of several names of an inode, and returns the inode's position in `inodes`. Two
     /// file systems may have the same inode number, and in two jobs of the list the same device
-    /// number. The names of an inode that one job has saved have the same change time.
+    /// number. The names of an inode that one job has saved have the same change time. The files of
+    /// a job come in the order in which it has sent them (reference 04 §13.1): a link leads to the
+    /// first name before it, or to one behind it that a later job has saved again.
     fn note_name(&mut self, stat: &Stat, is_first: bool) -> u32 {
         let next = u32::try_from(self.inodes.len()).unwrap_or(u32::MAX);
-        let number = *self.numbers.entry((stat.dev, stat.ino, stat.ctime)).or_insert(next);
-        if number == next {
-            self.inodes.push(Inode { ino: stat.ino, first_names: 0, standing: 0 });
+        let number = self.numbers.entry((stat.dev, stat.ino, stat.ctime)).or_insert(next);
+        let has_one = |number: u32| self.inodes.get(number as usize).is_some_and(|inode| inode.has_first_name);
+        if is_first && has_one(*number) {
+            *number = next;
         }
-        if let Some(inode) = self.inodes.get_mut(number as usize) {
-            inode.first_names += u32::from(is_first);
+        if *number == next {
+            self.inodes.push(Inode { ino: stat.ino, has_first_name: false, stands: false, same_as: next });
         }
-        number
+        if let Some(inode) = self.inodes.get_mut(*number as usize) {
+            inode.has_first_name |= is_first;
+        }
+        *number
     }
 
     /// Builds the index. Of records with the same path, the first one counts.
@@ -159,11 +164,8 @@ impl List {
         while let Some(id) = next {
             let Some(head) = self.head(id) else { break };
             let hash = self.hasher.hash_one((head.directory, head.name));
-            if self.lookup(hash, head.directory, head.name).is_some() {
-                let inode = head.inode.filter(|_| head.flags & FIRST_NAME != 0);
-                if let Some(inode) = inode.and_then(|number| self.inodes.get_mut(number)) {
-                    inode.first_names -= 1;
-                }
+            if let Some(earlier) = self.lookup(hash, head.directory, head.name) {
+                self.join(id, earlier);
                 self.set_flag(id, DUPLICATE);
                 self.count -= 1;
             } else {
@@ -224,22 +226,37 @@ impl List {
         self.set_flag(id, SEEN);
     }
 
+    /// Two records of one path. If they are of the same first name of an inode, links to the later
+    /// one lead to the earlier one.
+    fn join(&mut self, later: RecordId, earlier: RecordId) {
+        let first_name = |id| {
+            let head = self.head(id).filter(|head| head.flags & FIRST_NAME != 0)?;
+            let number = head.inode?;
+            Some((number, self.inodes.get(number)?.ino, self.known(&head).0.stat.ctime))
+        };
+        let (Some(later), Some(earlier)) = (first_name(later), first_name(earlier)) else { return };
+        if (later.1, later.2) == (earlier.1, earlier.2)
+            && let Some(inode) = self.inodes.get_mut(later.0)
+        {
+            inode.same_as = u32::try_from(earlier.0).unwrap_or(u32::MAX);
+        }
+    }
+
     /// The walk has found the file of this record with this inode.
     pub(super) fn note_inode(&mut self, id: RecordId, ino: u64) {
         let Some(Head { flags, inode: Some(number), .. }) = self.head(id) else { return };
-        let Some(inode) = self.inodes.get_mut(number).filter(|inode| inode.ino == ino) else { return };
-        if flags & (FIRST_NAME | STANDS) == FIRST_NAME {
-            inode.standing += 1;
-            self.set_flag(id, STANDS);
+        if let Some(inode) = self.inodes.get_mut(number).filter(|inode| inode.ino == ino) {
+            inode.stands |= flags & FIRST_NAME != 0;
         }
     }
 
     /// Whether the record is a hard link whose first name the walk has not found, or not with this
-    /// inode. Which of several first names it links to, the list doesn't say.
+    /// inode.
     pub(super) fn dangles(&self, id: RecordId, ino: u64) -> bool {
         let Some(head) = self.head(id).filter(|head| head.flags & LINK != 0) else { return false };
-        let inode = head.inode.and_then(|number| self.inodes.get(number)).filter(|inode| inode.ino == ino);
-        inode.is_none_or(|inode| inode.first_names == 0 || inode.standing < inode.first_names)
+        let inode = head.inode.and_then(|number| self.inodes.get(number));
+        let first = inode.and_then(|inode| self.inodes.get(inode.same_as as usize));
+        !first.is_some_and(|first| first.stands && first.ino == ino)
     }
 
     fn set_flag(&mut self, id: RecordId, flag: u8) {

@@ -602,10 +602,18 @@ fn a_file_without_a_change_time_in_the_list_is_sent() {
     }
 }
 
-/// Which of these names, in the order of the walk, an accurate job sends again, though nothing has
-/// changed. Each has a device, an inode number, a change time, and the FileIndex of the name that
-/// it links to.
-fn links_sent_again(names: &[(&str, u64, u64, i64, i32)]) -> Vec<String> {
+/// A name in the list: with a device, an inode number, a change time, and the FileIndex of the name
+/// that it links to.
+type Listed<'n> = (&'n str, u64, u64, i64, i32);
+
+/// Which of these names, in the order of list and walk, an accurate job sends again, though nothing
+/// has changed.
+fn links_sent_again(names: &[Listed<'_>]) -> Vec<String> {
+    sent_again_of(names, names)
+}
+
+/// The same of a walk that finds these.
+fn sent_again_of(names: &[Listed<'_>], found: &[Listed<'_>]) -> Vec<String> {
     let mut accurate = Accurate::new("MCmcs:", CHANGES, 4);
     let stat = |dev, ino, ctime| Stat { dev, ino, nlink: 3, mode: 0o100_644, ctime, ..Stat::default() };
     for &(name, dev, ino, ctime, link_fi) in names {
@@ -614,12 +622,12 @@ fn links_sent_again(names: &[(&str, u64, u64, i64, i32)]) -> Vec<String> {
     accurate.list.complete();
     let options = Arc::new(EffectiveOptions::default());
     let walk = WalkSettings { incremental: true, ..WalkSettings::default() };
-    let is_sent = |&&(name, dev, ino, ctime, _): &&(&str, u64, u64, i64, i32)| {
+    let is_sent = |&&(name, dev, ino, ctime, _): &&Listed<'_>| {
         let stat = stat(dev, ino, ctime);
         let candidate = Candidate { path: name.as_bytes(), stat: &stat, options: &options, accepted: true };
         accurate.list.compare(&candidate, &walk) != Comparison::Unchanged
     };
-    names.iter().filter(is_sent).map(|(name, ..)| (*name).to_owned()).collect()
+    found.iter().filter(is_sent).map(|(name, ..)| (*name).to_owned()).collect()
 }
 
 /// File systems count their inodes from the same number on, as subvolumes and datasets do.
@@ -642,12 +650,25 @@ fn hard_links_of_two_file_systems_that_had_one_device_number_in_two_jobs_are_unc
 fn hard_links_of_an_inode_with_several_first_names_are_unchanged() {
     let links = [("/x", 1, 7, 9, 0), ("/y", 1, 7, 9, 0), ("/z", 1, 7, 9, 3)];
     assert_eq!(links_sent_again(&links), [""; 0]);
-    // Which one of the two the link leads to isn't known, so that both have to be there.
-    let last = [("/x", 1, 7, 9, 0), ("/z", 1, 7, 9, 3), ("/y", 1, 7, 9, 0)];
-    assert_eq!(links_sent_again(&last), ["/z"]);
     // The Director may name a file twice.
     let twice = [("/x", 1, 7, 9, 0), ("/x", 1, 7, 9, 0), ("/z", 1, 7, 9, 3)];
     assert_eq!(links_sent_again(&twice), [""; 0]);
+}
+
+/// The list of a job that was resumed among the names of an inode (reference 02 §9.6).
+#[test]
+fn a_hard_link_leads_to_the_first_name_before_it() {
+    let [x, y, m, n] = [("/x", 1, 7, 9, 0), ("/y", 1, 7, 9, 2), ("/m", 1, 7, 9, 0), ("/n", 1, 7, 9, 5)];
+    assert_eq!(links_sent_again(&[x, y, m, n]), [""; 0]);
+    assert_eq!(sent_again_of(&[x, y, m, n], &[y, m, n]), ["/y"]);
+    assert_eq!(sent_again_of(&[x, y, m, n], &[x, y, n]), ["/n"]);
+    // A later job has saved the first name again.
+    assert_eq!(sent_again_of(&[y, x, m, n], &[x, y, m, n]), [""; 0]);
+    assert_eq!(sent_again_of(&[y, x, m, n], &[y, m, n]), ["/y"]);
+    // So has the resumed one itself: the list has both records, of which the first one counts.
+    assert_eq!(sent_again_of(&[x, y, x, n], &[x, y, n]), [""; 0]);
+    let (old_x, old_y) = (("/x", 1, 7, 8, 0), ("/y", 1, 7, 8, 2));
+    assert_eq!(sent_again_of(&[old_x, old_y, x, n], &[x, y, n]), ["/x", "/y", "/n"]);
 }
 
 /// The Director takes the later record of a name from a job that has two only if that is no link
@@ -765,7 +786,7 @@ fn an_entry_with_the_listed_attributes_of_a_scan_is_unchanged() {
                     // Both what the walk passes, and what a lookup would have found.
                     for stat in [Stat { ino: stat.ino, ..listed }, stat] {
                         assert_eq!(compare(path, &stat), Comparison::Unchanged, "{letters} {known:?} {path:?}");
-                        let names = [path, path.get(4..).unwrap_or_default()];
+                        let names = [0, 2, 4].map(|from| path.get(from..).unwrap_or_default());
                         assert!(names.iter().any(|name| list.attributes(name).is_some_and(|known| known.seen)));
                     }
                 }
