@@ -9,5 +9,6 @@ pub(crate) mod input;
 pub(crate) mod lexer;
 pub(crate) mod parser;
 pub(crate) mod reader;
+pub(crate) mod similar;
 pub(crate) mod source;
 pub(crate) mod token;

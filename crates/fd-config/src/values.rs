@@ -67,9 +67,12 @@ impl Reader<'_> {
             Type::Connect => self.connect(&mut resource.runs),
         };
         let value = result.map_err(|mut error| {
-            error.secret = directive.kind == Type::Password;
+            error.secret |= directive.kind == Type::Password;
             error
         })?;
+        if directive.kind == Type::Password {
+            self.lexer.read_secret();
+        }
         if let (Some(slot), Some(value)) = (resource.at(index), value) {
             *slot = value;
         }

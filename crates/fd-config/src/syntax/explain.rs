@@ -3,7 +3,8 @@
 //! Only layout and similarity of words; the advice itself is in `texts.rs`.
 
 use crate::syntax::directives::Kind;
-use crate::syntax::error::{SyntaxError, hide_secrets};
+use crate::syntax::error::{SyntaxError, secret_from};
+use crate::syntax::similar::closest;
 use crate::texts;
 
 /// Bytes of the line shown before and after the caret.
@@ -11,8 +12,6 @@ const BEFORE: usize = 60;
 const AFTER: usize = 60;
 /// Characters of the message that an explanation begins with.
 const LONGEST_HEADLINE: usize = 240;
-/// Longest word that is compared with others.
-const MAX_WORD: usize = 64;
 
 impl SyntaxError {
     /// The explanation beside the stock text: file, line and column, the line with a caret, hints.
@@ -26,11 +25,13 @@ impl SyntaxError {
             let number = place.line.to_string();
             let margin = " ".repeat(number.len());
             let caret = place.begin_column.min(place.column);
-            let (shown, offset) = if self.secret {
-                (texts::HIDDEN.to_owned(), 0)
-            } else {
-                let (open, caret) = hide_secrets(&place.source_line, caret);
-                around(&open, caret)
+            let (shown, offset) = match secret_from(&place.source_line) {
+                _ if self.secret => (texts::HIDDEN.to_owned(), 0),
+                None => around(&place.source_line, caret),
+                Some(from) => {
+                    let open = place.source_line.get(..from).unwrap_or_default();
+                    around(&[open, b" ", texts::HIDDEN.as_bytes()].concat(), caret.min(from))
+                }
             };
             lines.push(format!("{margin} |"));
             lines.push(format!("{number} | {shown}"));
@@ -128,58 +129,9 @@ pub(crate) fn known_names<'a>(kind: Kind, wanted: &[u8], names: impl Iterator<It
     }
 }
 
-/// The word with the fewest changes, if they are few.
-fn closest<'a>(word: &[u8], known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if word.is_empty() || word.len() > MAX_WORD {
-        return None;
-    }
-    let word = word.to_ascii_lowercase();
-    let allowed = (word.len() / 4).max(1);
-    known
-        .map(|candidate| (changes(&word, &candidate.to_ascii_lowercase().into_bytes()), candidate))
-        .filter(|(changes, _)| *changes <= allowed)
-        .min_by_key(|(changes, _)| *changes)
-        .map(|(_, candidate)| candidate)
-}
-
-/// How many characters must be inserted, removed or replaced.
-fn changes(left: &[u8], right: &[u8]) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (line, l) in left.iter().enumerate() {
-        let mut diagonal = line;
-        let mut before = line + 1;
-        let mut next = vec![before];
-        for (r, above) in right.iter().zip(row.iter().skip(1)) {
-            let best = (diagonal + usize::from(l != r)).min(before + 1).min(above + 1);
-            diagonal = *above;
-            before = best;
-            next.push(best);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(usize::MAX)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn changes_are_counted() {
-        assert_eq!(changes(b"pssword", b"password"), 1);
-        assert_eq!(changes(b"", b"abc"), 3);
-        assert_eq!(changes(b"kitten", b"sitting"), 3);
-        assert_eq!(changes(b"same", b"same"), 0);
-    }
-
-    #[test]
-    fn a_misspelled_word_gets_a_suggestion() {
-        let names = || ["Password", "Address", "Monitor"].into_iter();
-        assert_eq!(closest(b"Pssword", names()), Some("Password"));
-        assert_eq!(closest(b"adress", names()), Some("Address"));
-        assert_eq!(closest(b"Foo", names()), None);
-        assert_eq!(closest(&[b'x'; 5000], names()), None);
-    }
 
     #[test]
     fn a_line_without_its_equals_is_recognized() {

@@ -2,7 +2,7 @@
 //!
 //! Without any notion of resources. Its positions are those that the stock daemon prints.
 
-use crate::syntax::error::{Place, SyntaxError};
+use crate::syntax::error::{Place, SyntaxError, secret_from};
 use crate::syntax::input::{Char, Input, State};
 use crate::syntax::source::Source;
 use crate::syntax::token::Token;
@@ -31,13 +31,16 @@ pub(crate) struct Lexer<'s> {
     bytes: usize,
     /// Letters begin a string, not an identifier (only in `Connect`).
     pub(crate) no_identifiers: bool,
+    /// The line that has a secret, or a part of one, but not the name of its directive.
+    secret_line: Option<u32>,
 }
 
 impl<'s> Lexer<'s> {
     /// Opens the main file, or runs the program after `|`.
     pub(crate) fn open(file_name: &[u8], source: &'s mut dyn Source) -> Result<Self, SyntaxError> {
         let input = Input::new(file_name.to_vec(), Vec::new());
-        let mut lexer = Self { source, input, parents: Vec::new(), includes: 0, bytes: 0, no_identifiers: false };
+        let (parents, no_identifiers, secret_line) = (Vec::new(), false, None);
+        let mut lexer = Self { source, input, parents, includes: 0, bytes: 0, no_identifiers, secret_line };
         match lexer.contents(file_name) {
             Ok(bytes) => {
                 lexer.input.bytes = bytes;
@@ -66,6 +69,12 @@ impl<'s> Lexer<'s> {
         self.input.current == Char::Byte(byte)
     }
 
+    /// The last token was a secret. If the name of its directive is on a line before, nothing else
+    /// says so of this line.
+    pub(crate) fn read_secret(&mut self) {
+        self.secret_line = secret_from(&self.input.line).is_none().then_some(self.input.line_no);
+    }
+
     /// What follows the last token on its line.
     pub(crate) fn rest_of_line(&self) -> &[u8] {
         self.input.line.get(self.input.col_no..).unwrap_or_default()
@@ -89,7 +98,13 @@ impl<'s> Lexer<'s> {
                 begin_column: if input.begin_line == input.line_no { input.begin_column } else { input.col_no },
             })
         });
-        SyntaxError { text, values: values.into(), place, hint: None, secret: false }
+        SyntaxError {
+            text,
+            values: values.into(),
+            place,
+            hint: None,
+            secret: self.secret_line == Some(self.input.line_no),
+        }
     }
 
     /// An error about the last token.

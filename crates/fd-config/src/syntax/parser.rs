@@ -92,7 +92,7 @@ impl Parser<'_> {
         if self.reader.lexer.next_on_any_line()? != Token::Equals {
             let mut error = self.reader.lexer.fail_with_text(&texts::EXPECTED_EQUALS);
             error.hint = Some(texts::write_equals(directive.name));
-            error.secret = directive.kind == Type::Password;
+            error.secret |= directive.kind == Type::Password;
             return Err(error);
         }
         self.reader.value(resource, index, directive)

@@ -134,7 +134,7 @@ fn messages_are_those_of_the_stock_daemon() {
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n\n"));
-    assert_eq!(hidden, 15);
+    assert_eq!(hidden, 16);
 }
 
 #[test]
@@ -220,10 +220,10 @@ fn explained(text: &str) -> String {
 
 #[test]
 fn an_explanation_shows_the_line_and_what_was_probably_meant() {
-    let explanation = explained("Director {\n\tName = d\n\tPasword = \"x\"\n}\n");
-    let expected = "fd.conf:3:9: Keyword \"Pasword\" not permitted in this resource. \
+    let explanation = explained("Director {\n\tName = d\n\tMonitr = yes\n}\n");
+    let expected = "fd.conf:3:8: Keyword \"Monitr\" not permitted in this resource. \
                     Perhaps you left the trailing brace off of the previous resource.\n  \
-                    |\n3 |  Pasword = \"x\"\n  |  ^\n  hint: did you mean \"Password\"?\n";
+                    |\n3 |  Monitr = yes\n  |  ^\n  hint: did you mean \"Monitor\"?\n";
     assert_eq!(explanation, expected);
     let explanation = explained("Director {\n Name = d\n Password = x\nDirector {\n");
     assert!(explanation.contains("is the closing brace of the Director resource missing?"), "{explanation}");
@@ -293,10 +293,15 @@ fn a_message_about_a_line_hides_passwords() {
 }
 
 /// Mistakes in lines with passwords.
-const WITH_PASSWORDS: [&str; 5] = [
+const WITH_PASSWORDS: [&str; 10] = [
     "Director {\n Password = 123456\n}",
     "Director {\n Password = s3cret\n Password = 123456 }",
     "Director {\n Password\n s3cret\n}",
     "Director { Name = d; Password = s3cret; Disable Command = cancel }",
     "@|\"echo --password=s3cret\"\n",
+    "Director {\n Passowrd = \"s3cret\"\n}",
+    "Director {\n Pasword = s3cret\n}",
+    "Director {\n Name = d\n Password = \"x\n s3cret\"; Bogus = 1\n}",
+    "Director {\n Name = d\n Password =\\\n \"s3cret\"; Bogus = 1\n}",
+    "Director {\n Name = d\n Password\n = \"s3cret\"; Bogus = 1\n}",
 ];
