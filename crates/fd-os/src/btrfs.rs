@@ -23,39 +23,13 @@ const INODE: u32 = 1;
 const FIRST: u64 = 256;
 const LAST: u64 = u64::MAX - 256;
 
-/// A place in the tree. What has the same inode is sorted by type.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
-    ino: u64,
-    kind: u32,
-    offset: u64,
-}
-
-impl Place {
-    /// That of an inode's item.
-    const fn of(ino: u64) -> Self {
-        Self { ino, kind: 0, offset: 0 }
-    }
-
-    fn next(self) -> Option<Self> {
-        const LAST_KIND: u32 = 255;
-        let Self { ino, kind, offset } = self;
-        if let Some(offset) = offset.checked_add(1) {
-            Some(Self { offset, ..self })
-        } else if kind < LAST_KIND {
-            Some(Self { ino, kind: kind + 1, offset: 0 })
-        } else {
-            ino.checked_add(1).map(Self::of)
-        }
-    }
-}
-
 /// Reads the inodes that are in use, in the order of their numbers. The kernel keeps changes of an
 /// inode back from the tree until the file system is written out.
 pub struct Inodes {
     directory: Arc<OwnedFd>,
     request: Vec<u8>,
-    next: Option<Place>,
+    /// From this number on.
+    next: u64,
 }
 
 impl Inodes {
@@ -68,7 +42,7 @@ impl Inodes {
         if !is_directory || fstatfs(&directory)?.filesystem_type() != BTRFS_SUPER_MAGIC {
             return Err(io::Error::from_raw_os_error(libc::ENOTTY));
         }
-        Ok(Self { directory, request: vec![0; HEADER + ROOM], next: Some(Place::of(FIRST)) })
+        Ok(Self { directory, request: vec![0; HEADER + ROOM], next: FIRST })
     }
 
     /// The numbers and items of the next ones, perhaps of none; `None` at the end.
@@ -76,14 +50,13 @@ impl Inodes {
     /// # Errors
     /// `EPERM` without `CAP_SYS_ADMIN`; what else the kernel says.
     pub fn read(&mut self) -> io::Result<Option<impl Iterator<Item = (u64, &[u8; ITEM])>>> {
-        let Some(from) = self.next else { return Ok(None) };
-        let found = self.search(from, u32::MAX)?;
-        self.next = self.items(found).last().and_then(|(place, _)| place.next());
-        if self.next.is_none() {
-            return Ok(None);
-        }
-        let inodes = self.items(found).filter(|(place, _)| place.kind == INODE);
-        Ok(Some(inodes.filter_map(|(place, item)| Some((place.ino, item.first_chunk()?)))))
+        let found = self.search(self.next, u32::MAX)?;
+        let Some((last, ..)) = self.items(found).last() else { return Ok(None) };
+        // The first item of an inode is its own. So the rest of the last one's, which are names and
+        // pieces of data, need not be read.
+        self.next = last.saturating_add(1);
+        let inodes = self.items(found).filter(|(_, kind, _)| *kind == INODE);
+        Ok(Some(inodes.filter_map(|(ino, _, item)| Some((ino, item.first_chunk()?)))))
     }
 
     /// A number that none of the subvolume's inodes exceeds, at most twice as large as the greatest
@@ -93,18 +66,18 @@ impl Inodes {
     /// As [`Self::read`].
     pub fn bound(&mut self) -> io::Result<u64> {
         let mut bound = FIRST;
-        while bound < LAST && self.search(Place::of(bound), 1)? > 0 {
+        while bound < LAST && self.search(bound, 1)? > 0 {
             bound = bound.saturating_mul(2);
         }
         Ok(bound)
     }
 
-    /// Asks for so many items at most from this place on, and says how many there are.
-    fn search(&mut self, from: Place, most: u32) -> io::Result<u32> {
+    /// Asks for so many items at most from this inode on, and says how many there are.
+    fn search(&mut self, from: u64, most: u32) -> io::Result<u32> {
         let (header, _) = self.request.split_at_mut(HEADER);
         // The tree is that of the directory's subvolume, and may be as new as it likes.
-        let wide = [0, from.ino, LAST, from.offset, u64::MAX, 0, u64::MAX];
-        let narrow = [from.kind, u32::MAX, most, 0];
+        let wide = [0, from, LAST, 0, u64::MAX, 0, u64::MAX];
+        let narrow = [0, u32::MAX, most, 0];
         let fields = wide.into_iter().flat_map(u64::to_ne_bytes).chain(narrow.into_iter().flat_map(u32::to_ne_bytes));
         let room = [0, 0, 0, 0, ROOM as u64].into_iter().flat_map(u64::to_ne_bytes);
         for (byte, field) in header.iter_mut().zip(fields.chain(room)) {
@@ -119,14 +92,14 @@ impl Inodes {
         Ok(u32_at(&self.request, 64))
     }
 
-    /// So many items behind the header.
-    fn items(&self, found: u32) -> impl Iterator<Item = (Place, &[u8])> {
+    /// So many items behind the header: inode, type and content of each.
+    fn items(&self, found: u32) -> impl Iterator<Item = (u64, u32, &[u8])> {
         let mut rest = self.request.get(HEADER..).unwrap_or_default();
         (0..found).map_while(move |_| {
             let (header, behind) = rest.split_at_checked(ITEM_HEADER)?;
             let (item, behind) = behind.split_at_checked(u32_at(header, 28) as usize)?;
             rest = behind;
-            Some((Place { ino: u64_at(header, 8), offset: u64_at(header, 16), kind: u32_at(header, 24) }, item))
+            Some((u64_at(header, 8), u32_at(header, 24), item))
         })
     }
 }
@@ -163,27 +136,19 @@ mod tests {
     }
 
     #[test]
-    fn the_next_place_is_that_of_the_next_item_there_can_be() {
-        let place = |ino, kind, offset| Place { ino, kind, offset };
-        assert_eq!(place(257, 1, 0).next(), Some(place(257, 1, 1)));
-        assert_eq!(place(257, 12, u64::MAX).next(), Some(place(257, 13, 0)));
-        assert_eq!(place(257, 255, u64::MAX).next(), Some(place(258, 0, 0)));
-        assert_eq!(place(u64::MAX, 255, u64::MAX).next(), None);
-    }
-
-    #[test]
     fn items_end_where_their_bytes_end() {
         let directory = Arc::new(OwnedFd::from(File::open("/").unwrap()));
-        let mut inodes = Inodes { directory, request: vec![0; HEADER], next: None };
+        let mut inodes = Inodes { directory, request: vec![0; HEADER], next: FIRST };
         for (ino, kind, len) in [(257_u64, 1_u32, 160_u32), (257, 12, 5), (258, 1, 160)] {
             let words = [0, ino, 7].map(u64::to_ne_bytes);
             inodes.request.extend(words.as_flattened());
             inodes.request.extend([kind, len].map(u32::to_ne_bytes).as_flattened());
             inodes.request.extend(vec![0xee; len as usize]);
         }
-        let found = |inodes: &Inodes| inodes.items(9).map(|(place, item)| (place.ino, item.len())).collect::<Vec<_>>();
-        assert_eq!(found(&inodes), [(257, 160), (257, 5), (258, 160)]);
+        let found =
+            |inodes: &Inodes| inodes.items(9).map(|(ino, kind, item)| (ino, kind, item.len())).collect::<Vec<_>>();
+        assert_eq!(found(&inodes), [(257, 1, 160), (257, 12, 5), (258, 1, 160)]);
         inodes.request.pop();
-        assert_eq!(found(&inodes), [(257, 160), (257, 5)]);
+        assert_eq!(found(&inodes), [(257, 1, 160), (257, 12, 5)]);
     }
 }

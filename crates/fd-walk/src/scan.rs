@@ -33,6 +33,15 @@
 //! exchanges and links. A mount does not; one that is made after the scan counts as made behind the
 //! walk.
 //!
+//! **The device of a btrfs subvolume** is given to another one once it is deleted, which may have
+//! the same inodes (a newer snapshot). So before an entry is left out there, the directory that the
+//! scan holds is asked for its device: if it still has it, the entry's directory, which is open, is
+//! of that subvolume.
+//!
+//! **In the tree of btrfs** a write shows with its data, and has the time at which it began. One
+//! that hangs (on space, on a slow page) from before the job until after the scan is left out here
+//! and in the next job; a lookup would have found its time.
+//!
 //! **Exchanges in XFS** (`RENAME_EXCHANGE`) change no time of two files that are no directories,
 //! only those of the directories that hold them. A file that has changed could get a name that was
 //! left out, and give its own to an old one. So what was left out in a directory is settled there

@@ -88,7 +88,7 @@ impl RecordSource for RecordFeed<'_> {
 /// What a restore says of a connection that failed.
 pub(crate) fn reason(error: &ChannelError) -> String {
     match error.fault {
-        Fault::Frame(_) | Fault::ShortRead { .. } => error.to_string(),
+        Fault::ShortRead { .. } => error.to_string(),
         _ => dialogue::reason(error),
     }
 }

@@ -13,6 +13,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 const TICKS: u64 = 100;
 /// Programs whose work is part of the backup: it is not somebody else's.
 const BACULA: [&[u8]; 2] = [b"bacula-sd", b"bacula-dir"];
+
 /// Counters at one moment; they only grow.
 #[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Counters {

@@ -71,13 +71,20 @@ pub(crate) struct Known {
     pub(super) took: Duration,
     /// Whether files that are no directories can be exchanged without a change of their times.
     pub(super) hides_exchanges: bool,
-    /// A directory of the file system. While it is open, no other one gets this device.
-    pub(super) _held: Arc<OwnedFd>,
+    /// A directory of the file system. While it is open, no other one gets this device; but the
+    /// number of a subvolume that is deleted is given to another one.
+    pub(super) held: Arc<OwnedFd>,
 }
 
 impl Known {
     pub(crate) const fn dev(&self) -> u64 {
         self.dev
+    }
+
+    /// Bytes that it and what is left out by it take.
+    pub(super) fn memory(&self) -> usize {
+        const PIECE: usize = 3 * size_of::<u64>();
+        self.old.pieces() * PIECE + self.prints.as_ref().map_or(0, Prints::memory)
     }
 
     /// How many inodes there are, and how long reading them took.
@@ -90,6 +97,13 @@ impl Known {
         // Asked in this order: a clock that is set back before it is asked counts.
         let found = rustix::fs::fstat(directory);
         found.is_ok_and(|found| found.st_ctime < self.begun.earliest_change().min(since.earliest_change()))
+    }
+
+    /// Whether it is still about what has this device. What was found to have it before this is
+    /// asked, and is open, is then of the file system that was scanned.
+    pub(super) fn has_its_device(&self) -> bool {
+        // Only those without a disk's number are given again.
+        rustix::fs::major(self.dev) != 0 || rustix::fs::fstat(&self.held).is_ok_and(|found| found.st_dev == self.dev)
     }
 
     /// Whether this inode is old.
@@ -113,11 +127,11 @@ impl Known {
                 let is_other = spared.is_some_and(|ino| !is_here || stat.ino != ino);
                 let is_called_old = is_here && self.has(stat.ino);
                 let is_so = || is_old(stat.mtime, stat.ctime, since) && self.is_listed(stat.ino, Some(stat));
-                (is_other || is_called_old && !is_so()) && !has_changed()
+                (is_other || is_called_old && !is_so()) && !has_changed() && self.has_its_device()
             }
             // It has gone.
             Err(Errno::NOENT) => false,
-            Err(_) => spared.is_some(),
+            Err(_) => spared.is_some() && self.has_its_device(),
         }
     }
 }
@@ -134,10 +148,12 @@ impl Known {
         let (mut old, begun) = (Inodes::default(), Moment { time: begun, instant: Instant::now() });
         assert!(inodes.iter().all(|ino| old.add(*ino)));
         old.finish();
-        let held = Arc::new(std::fs::File::open("/").unwrap().into());
+        let is_it = |path: &std::path::PathBuf| rustix::fs::stat(path).unwrap().st_dev == dev;
+        let place = Some(std::env::temp_dir()).filter(is_it).unwrap_or_else(|| "/".into());
+        let held = Arc::new(std::fs::File::open(place).unwrap().into());
         let inodes = inodes.len() as u64;
         let (prints, mounts, took) = (None, MountNames::default(), Duration::ZERO);
-        Self { dev, old, prints, mounts, begun, inodes, took, hides_exchanges: false, _held: held }
+        Self { dev, old, prints, mounts, begun, inodes, took, hides_exchanges: false, held }
     }
 }
 
@@ -147,6 +163,9 @@ mod tests {
 
     use super::*;
     use crate::attributes::Nanoseconds;
+
+    /// The number of a disk.
+    const DISK: u64 = 0x701;
 
     #[test]
     fn a_clock_that_was_set_back_is_noticed() {
@@ -160,9 +179,9 @@ mod tests {
 
     #[test]
     fn what_has_changed_after_the_clock_was_set_back_does_not_show_that_the_scan_was_wrong() {
-        let known = Known::of_test(7, &[64], SystemTime::now() + Duration::from_secs(100));
+        let known = Known::of_test(DISK, &[64], SystemTime::now() + Duration::from_secs(100));
         let is_wrong = |ctime| {
-            let stat = Stat { dev: 7, ino: 64, ctime, ..Stat::default() };
+            let stat = Stat { dev: DISK, ino: 64, ctime, ..Stat::default() };
             known.is_wrong(None, 1000, &Ok((stat, Nanoseconds::default())))
         };
         let begun = known.begun.seconds();
@@ -183,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_lookup_that_the_scan_did_not_expect_shows_that_it_was_wrong() {
-        let (dev, old, since) = (7, 64, 1000);
+        let (dev, old, since) = (DISK, 64, 1000);
         let known = Known::of_test(dev, &[old], UNIX_EPOCH + Duration::from_secs(2000));
         let is_wrong = |spared, dev, ino, ctime| {
             let stat = Stat { dev, ino, ctime, ..Stat::default() };

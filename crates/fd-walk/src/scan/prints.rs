@@ -73,6 +73,11 @@ impl Prints {
         }
     }
 
+    /// Bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.pieces.len() * PIECE * size_of::<u64>() + self.starts.len() * size_of::<u32>()
+    }
+
     /// Whether the scan has found an inode of the set with these attributes.
     pub(super) fn has(&self, inodes: &Inodes, ino: u64, stat: &Stat) -> bool {
         let print = |found: (usize, u64)| {

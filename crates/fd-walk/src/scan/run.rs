@@ -102,7 +102,7 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &Arc<AtomicBool
     let mounts = MountNames::read()?;
     let took = begun.instant.elapsed();
     let hides_exchanges = table.hides_exchanges();
-    Ok(Known { dev, old, prints, mounts, begun, took, inodes, hides_exchanges, _held: directory })
+    Ok(Known { dev, old, prints, mounts, begun, took, inodes, hides_exchanges, held: directory })
 }
 
 /// What is found in some groups of a table.
@@ -122,15 +122,35 @@ impl Found {
         let later = none.clone();
         let (table_there, stop_there) = (Arc::clone(table), Arc::clone(stop));
         let there = move || later.and_in(&table_there, middle..groups, wanted, &stop_there);
-        let thread = start_helper("inode scan", STACK, there)?;
+        let Ok(thread) = start_helper("inode scan", STACK, there) else {
+            return none.and_in(table, 0..groups, wanted, stop);
+        };
         let found = none.and_in(table, 0..middle, wanted, stop);
         // One that has panicked has found nothing.
         let later = thread.join().unwrap_or(Err(Refusal::Stopped));
+        if matches!(found, Err(Refusal::Stopped)) {
+            // Because the other one has failed, or because the walk says so.
+            return later.and(found);
+        }
         found?.and(later?)
     }
 
-    /// Reads these groups, too.
-    fn and_in(mut self, table: &Table, groups: Range<u32>, wanted: Wanted, stop: &AtomicBool) -> Result<Self, Refusal> {
+    /// Reads these groups, too. If that fails, another one that reads need not go on.
+    fn and_in(self, table: &Table, groups: Range<u32>, wanted: Wanted, stop: &AtomicBool) -> Result<Self, Refusal> {
+        let found = self.and_all_in(table, groups, wanted, stop);
+        if found.is_err() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        found
+    }
+
+    fn and_all_in(
+        mut self,
+        table: &Table,
+        groups: Range<u32>,
+        wanted: Wanted,
+        stop: &AtomicBool,
+    ) -> Result<Self, Refusal> {
         let mut has_room = true;
         for group in groups {
             table.group(group, &mut |inode| {

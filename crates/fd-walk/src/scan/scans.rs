@@ -21,6 +21,11 @@ const STEP: u64 = 32;
 /// For fewer entries none is begun.
 const FEW: u64 = 2000;
 
+/// More file systems, of which a subvolume is one, are not considered in a walk.
+const MOST_DEVICES: usize = 256;
+/// What the scans of a walk know takes no more bytes than these.
+const MOST_MEMORY: usize = 160 << 20;
+
 /// File systems, by their devices, on which a scan was wrong.
 static DISTRUSTED: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 
@@ -89,6 +94,16 @@ enum State {
     None,
 }
 
+impl State {
+    /// What a scan has found, even if it is not trusted any more.
+    fn known(&self) -> Option<&Known> {
+        match self {
+            Self::Used(used) | Self::Wrong(used) => Some(&used.known),
+            _ => None,
+        }
+    }
+}
+
 /// The scans of one walk.
 pub(crate) struct Scans {
     setting: InodeScan,
@@ -129,6 +144,7 @@ impl Scans {
         let place = match self.at.iter().position(|(of, _)| *of == dev) {
             Some(place) if self.steps.is_multiple_of(STEP) => place,
             Some(_) => return Ok(None),
+            None if self.at.len() == MOST_DEVICES => return Ok(None),
             None => {
                 let state = if DISTRUSTED.lock().contains(&dev) {
                     State::None
@@ -139,6 +155,7 @@ impl Scans {
                 self.at.len() - 1
             }
         };
+        let memory: usize = self.at.iter().filter_map(|(_, state)| state.known()).map(Known::memory).sum();
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
         if let State::Watched(watched) = state {
             watched.met += STEP;
@@ -156,6 +173,10 @@ impl Scans {
             State::Begun(run, watched) if is_always || run.has_ended() => {
                 let ended = run.end(|| !is_canceled()).filter(|_| !is_canceled());
                 let Some(ended) = ended else { return Err(WalkEnd::Canceled) };
+                let ended = ended.and_then(|known| {
+                    let has_room = memory + known.memory() <= MOST_MEMORY;
+                    if has_room { Ok(known) } else { Err(Refusal::Unknown("size")) }
+                });
                 *state = match &ended {
                     Ok(known) => State::Used(Used { known: Arc::clone(known), left_out: vec![0; known.old.pieces()] }),
                     Err(refusal) => watched.after(refusal),
@@ -169,8 +190,8 @@ impl Scans {
 
     /// The scan of this device.
     pub(crate) fn known(&self, dev: u64) -> Option<&Arc<Known>> {
-        self.at.iter().find_map(|(of, state)| match state {
-            State::Used(used) if *of == dev => Some(&used.known),
+        self.at.iter().find(|(of, _)| *of == dev).and_then(|(_, state)| match state {
+            State::Used(used) => Some(&used.known),
             _ => None,
         })
     }
@@ -178,10 +199,7 @@ impl Scans {
     /// The scan of this device on which files that are no directories can be exchanged without a
     /// change of their times, even if it is not trusted any more.
     pub(crate) fn hiding_exchanges(&self, dev: u64) -> Option<&Known> {
-        let known = self.at.iter().find_map(|(of, state)| match state {
-            State::Used(used) | State::Wrong(used) if *of == dev => Some(&*used.known),
-            _ => None,
-        });
+        let known = self.at.iter().find(|(of, _)| *of == dev).and_then(|(_, state)| state.known());
         known.filter(|known| known.hides_exchanges)
     }
 
@@ -193,7 +211,7 @@ impl Scans {
 
     /// Whether an entry of this name with this inode can be left out by its times.
     pub(crate) fn spares(&self, dev: u64, ino: u64, name: &[u8]) -> bool {
-        self.known(dev).is_some_and(|known| known.has(ino) && !known.mounts.has(name))
+        self.known(dev).is_some_and(|known| known.has(ino) && !known.mounts.has(name) && known.has_its_device())
     }
 
     /// Whether nothing can be left out any more, as the clock was set back.

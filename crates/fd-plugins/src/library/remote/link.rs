@@ -70,6 +70,7 @@ impl Link {
             limits.look(host, &self.process)?;
         }
     }
+
     /// Reads once; whether there was something.
     fn read(&mut self) -> Result<bool, Failure> {
         let mut buffer = [0; 16 << 10];
