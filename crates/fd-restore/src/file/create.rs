@@ -149,6 +149,10 @@ impl Creator<'_, '_> {
         match skip {
             None => Ok(()),
             Some(why) => {
+                // The links to it need not wait.
+                if item.stat.nlink > 1 && !item.is_directory() {
+                    self.directories.note_kept(path);
+                }
                 self.report.later(MessageType::Skipped, texts::skipped(why, &item.output));
                 Err(Created::Kept)
             }
@@ -451,7 +455,7 @@ impl Creator<'_, '_> {
             other => failed(other.errno()),
         })?;
         let found = fstatat(&directory, name, AtFlags::AT_SYMLINK_NOFOLLOW).map_err(failed)?;
-        if may_be_late && self.is_to_be_replaced(item, &first, &found) {
+        if may_be_late && self.may_be_replaced(item, &first, &found) {
             return Err(LinkError::NotYet);
         }
         if is_unfinished(&found, item.stat.mtime) {
@@ -467,13 +471,14 @@ impl Creator<'_, '_> {
         Ok(FirstName { name: name.to_vec(), directory, found, is_another })
     }
 
-    /// Whether the record of a hard link's first name, if it is still to come, would replace what
-    /// has that name.
-    fn is_to_be_replaced(&self, item: &RestoreItem, path: &OutputPath, found: &FileStat) -> bool {
-        // The record of the link has the time of the file.
+    /// Whether the record of a hard link's first name, if it is still to come, may replace what has
+    /// that name. It may have another time than the record of the link: the file may have changed
+    /// before the job was resumed.
+    fn may_be_replaced(&self, item: &RestoreItem, path: &OutputPath, found: &FileStat) -> bool {
         self.directories.is_untouched(found)
             && !self.directories.stays_for_another(path)
-            && reason_to_skip(item, Some(found), true, self.replace).is_none()
+            && !self.directories.was_kept(path)
+            && (self.replace != Replace::Never || is_unfinished(found, item.stat.mtime))
     }
 
     /// Whether the first name of a hard link is that of another file, which was there before the

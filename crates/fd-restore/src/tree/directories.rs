@@ -235,6 +235,8 @@ pub(crate) struct Directories {
     made_objects: Remembered,
     /// The paths of what stays, since the object of a record could not replace it.
     staying: Remembered,
+    /// The paths of files with several names whose records have left what is there as it is.
+    kept: Remembered,
     /// The parent of the last object that was no directory, if it could not be made.
     failed_parent: Option<OutputPath>,
 }
@@ -251,6 +253,7 @@ impl Directories {
             made: Remembered::new(),
             made_objects: Remembered::new(),
             staying: Remembered::new(),
+            kept: Remembered::new(),
             failed_parent: None,
         }
     }
@@ -516,6 +519,16 @@ impl Directories {
     /// Whether what has this path stays in the place of what a record was to make.
     pub(crate) fn stays_for_another(&self, path: &OutputPath) -> bool {
         self.staying.contains(&path.as_bytes())
+    }
+
+    /// The record of a file with several names has left what has this path as it is.
+    pub(crate) fn note_kept(&mut self, path: &OutputPath) {
+        self.kept.insert(&path.as_bytes());
+    }
+
+    /// Whether a record has left what has this path as it is.
+    pub(crate) fn was_kept(&self, path: &OutputPath) -> bool {
+        self.kept.contains(&path.as_bytes())
     }
 
     /// Whether what was found under a path in the current directory may get owner and mode from a

@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 use fd_messages::MessageType;
 use fd_records::{DigestKind, FileType, Replace, Stream};
 
-use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
+use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
 
@@ -34,9 +34,9 @@ fn volume(order: &str) -> Volume {
 
 /// What is there before: names, each with whether it is older than what was saved. Those with the
 /// same content are names of one file.
-type There = &'static [(&'static str, i64, &'static str)];
+type There<'a> = &'a [(&'static str, i64, &'static str)];
 
-fn furnish(place: &Place, there: There) {
+fn furnish(place: &Place, there: There<'_>) {
     fs::create_dir(place.path("d")).unwrap();
     for (number, (name, age, content)) in there.iter().enumerate() {
         let path = place.path("d").join(name);
@@ -65,9 +65,17 @@ fn tree(place: &Place) -> (Vec<Found>, bool) {
     (found, place.stat("d").mtime() == MTIME)
 }
 
+/// The messages in another order, with names below the place.
+fn told(place: &Place, finished: &Finished) -> Vec<(MessageType, String)> {
+    let root = place.root().to_str().unwrap();
+    let mut told: Vec<_> = finished.told().into_iter().map(|(kind, text)| (kind, text.replace(root, ""))).collect();
+    told.sort_by(|one, other| one.1.cmp(&other.1));
+    told
+}
+
 #[test]
 fn a_link_before_its_first_name_is_made_as_one_behind_it() {
-    let there: [There; 9] = [
+    let there: [There<'_>; 9] = [
         &[],
         &[("first", -1, "old")],
         &[("first", 1, "old")],
@@ -83,11 +91,7 @@ fn a_link_before_its_first_name_is_made_as_one_behind_it() {
             let place = Place::new();
             furnish(&place, there);
             let finished = place.job_with(mode).run(&volume(order));
-            let root = place.root().to_str().unwrap();
-            let mut told: Vec<_> =
-                finished.told().into_iter().map(|(kind, text)| (kind, text.replace(root, ""))).collect();
-            told.sort_by(|one, other| one.1.cmp(&other.1));
-            (tree(&place), told, finished.files, finished.job_bytes)
+            (tree(&place), told(&place, &finished), finished.files, finished.job_bytes)
         };
         let expected = run("fxyd");
         for order in ["xfyd", "xyfd", "xydf", "dxyf"] {
@@ -96,6 +100,57 @@ fn a_link_before_its_first_name_is_made_as_one_behind_it() {
         if mode == Replace::Always {
             assert!(expected.0.0.iter().all(|(.., same)| same.len() == 3) && expected.1.is_empty(), "{expected:?}");
         }
+    }
+}
+
+/// The first name that comes later is of the file as it was when the job was resumed.
+#[test]
+fn a_link_waits_for_a_first_name_of_another_time() {
+    for (mode, sign) in MODES.into_iter().flat_map(|mode| [1, -1].map(|sign| (mode, sign))) {
+        let mut first = Saved::file("/d/first");
+        (first.stat.size, first.stat.mtime) = (5, MTIME + 100 * sign);
+        let run = |order: &str| {
+            let place = Place::new();
+            furnish(&place, &[("first", 50 * sign, "old")]);
+            let mut volume = Volume::new();
+            for object in order.chars() {
+                if object == 'f' {
+                    volume.put(&first).record(Stream::FILE_DATA, DATA);
+                } else {
+                    volume.put(&link("/d/x"));
+                }
+            }
+            let finished = place.job_with(mode).run(volume.directory("/d/"));
+            (tree(&place), told(&place, &finished))
+        };
+        let expected = run("fx");
+        assert_eq!(run("xf"), expected, "{mode:?} {sign}");
+        let is_replaced = match mode {
+            Replace::Always => true,
+            Replace::IfNewer => sign > 0,
+            Replace::IfOlder => sign < 0,
+            Replace::Never => false,
+        };
+        let content = if is_replaced { DATA.to_vec() } else { b"old".to_vec() };
+        let same = || vec!["first".to_owned(), "x".to_owned()];
+        let names = ["first", "x"].map(|name| (name.to_owned(), content.clone(), same()));
+        assert_eq!(expected.0.0, names, "{mode:?} {sign}");
+    }
+}
+
+/// What comes behind it finds the directory as the link has left it.
+#[test]
+fn a_link_to_a_first_name_that_was_kept_does_not_wait() {
+    for (mode, age) in [(Replace::IfNewer, 50), (Replace::IfOlder, -50)] {
+        let place = Place::new();
+        furnish(&place, &[("first", age, "old")]);
+        let mut first = Saved::file("/d/first");
+        (first.stat.size, first.stat.nlink) = (5, 2);
+        let mut volume = Volume::new();
+        volume.put(&first).record(Stream::FILE_DATA, DATA).put(&link("/d/x")).record(Stream::new(999), b"?");
+        let finished = place.job_with(mode).run(&volume);
+        let told = finished.told();
+        assert!(told.len() == 3 && told[1].1.contains("is a name of"), "{told:?}");
     }
 }
 
@@ -119,7 +174,7 @@ fn a_first_name_that_fails_means_the_same_to_a_late_link() {
     let mut refused = Saved { data_stream: Stream::ENCRYPTED_FILE_DATA, ..Saved::file("/d/first") };
     refused.stat.size = 5;
     let torn = Saved { data_stream: Stream::FILE_DATA, ..refused.clone() };
-    let there: [There; 3] = [&[], &[("x", -1, "only copy")], &[("first", -1, "old"), ("x", -1, "only copy")]];
+    let there: [There<'_>; 3] = [&[], &[("x", -1, "only copy")], &[("first", -1, "old"), ("x", -1, "only copy")]];
     for (first, there) in [refused, torn].iter().flat_map(|first| there.map(|there| (first, there))) {
         let run = |is_late: bool| {
             let place = Place::new();
