@@ -448,7 +448,7 @@ impl Creator<'_, '_> {
             Errno::ENOENT if may_be_late => LinkError::NotYet,
             _ => LinkError::Failed(errno),
         };
-        let first = OutputPath::new(text, item.link.given).map_err(|_| LinkError::Failed(Errno::EXDEV))?;
+        let first = item.first_name().map_err(|_| LinkError::Failed(Errno::EXDEV))?;
         let (parent, name) = first.split().ok_or(LinkError::Failed(Errno::EPERM))?;
         let directory = self.directories.open_aside(&parent).map_err(|error| match error {
             OpenError::Refused { end, why } => LinkError::Refused(prefix(text, &parent, end).to_vec(), why),

@@ -102,6 +102,11 @@ impl RestoreItem {
         }
     }
 
+    /// The first name of the hard link that it is.
+    pub(crate) fn first_name(&self) -> Result<OutputPath, PathError> {
+        OutputPath::new(&self.link.text, self.link.given)
+    }
+
     /// The name of the object in its directory.
     pub(crate) fn last_name(&self) -> Option<&[u8]> {
         let path = self.path.as_ref().ok()?.as_bytes();

@@ -99,11 +99,13 @@ impl Round<'_> {
     /// Makes the late links: no first name comes any more.
     pub(super) fn make_late_links(&mut self) {
         let mut all_made = true;
-        for link in self.late_links.end() {
-            if self.cancel.is_canceled() {
-                return;
+        while let Some(chain) = self.late_links.next_chain() {
+            for link in chain {
+                if self.cancel.is_canceled() {
+                    return;
+                }
+                all_made &= self.make_late_link(link);
             }
-            all_made &= self.make_late_link(link);
         }
         if !all_made && self.late_links.is_followed {
             // In its place the error would not have been the last message.

@@ -44,10 +44,15 @@ impl LateLinks {
         Some(link)
     }
 
-    /// All that wait. None may wait from now on.
-    pub(super) fn end(&mut self) -> impl Iterator<Item = RestoreItem> + use<> {
+    /// A link that waits, behind those that make its first name. None may wait from now on.
+    pub(super) fn next_chain(&mut self) -> Option<impl Iterator<Item = RestoreItem> + use<>> {
         self.is_over = true;
-        std::mem::take(&mut self.links).into_values()
+        let mut chain = vec![self.links.pop_first()?.1];
+        // It ends in a circle, too: what is in it waits no longer.
+        while let Some(first) = chain.last().and_then(|link| self.take(&link.first_name().ok()?)) {
+            chain.push(first);
+        }
+        Some(chain.into_iter().rev())
     }
 }
 

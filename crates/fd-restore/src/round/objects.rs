@@ -99,7 +99,7 @@ impl Round<'_> {
         }
         let RestoreState { directories, digest, .. } = &mut *self.state;
         let name = match item.file_type {
-            Some(FileType::HardLink) => OutputPath::new(&item.link.text, item.link.given),
+            Some(FileType::HardLink) => item.first_name(),
             _ => return false,
         };
         let Ok(Some((parent, name))) = name.as_ref().map(OutputPath::split) else { return false };

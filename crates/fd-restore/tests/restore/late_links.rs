@@ -154,6 +154,36 @@ fn a_link_to_a_first_name_that_was_kept_does_not_wait() {
     }
 }
 
+/// The first name of a link may itself be a link that waits: the job was resumed twice.
+#[test]
+fn a_link_that_waits_for_another_one_is_made_behind_it() {
+    for names in [["a", "b", "c"], ["c", "b", "a"], ["b", "c", "a"]] {
+        for there in [&[][..], &[("first", -1, "old"), ("a", -1, "one"), ("b", -1, "two"), ("c", -1, "three")]] {
+            let place = Place::new();
+            furnish(&place, there);
+            let mut volume = Volume::new();
+            for (name, first) in names.iter().zip([names[1], names[2], "first"]) {
+                volume.put(&Saved { link: format!("/d/{first}").into_bytes(), ..link(&format!("/d/{name}")) });
+            }
+            place.job().run(volume.file("/d/first", DATA).directory("/d/")).assert_quiet();
+            let (found, _) = tree(&place);
+            assert!(found.iter().all(|(_, content, same)| content == DATA && same.len() == 4), "{names:?}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn links_that_wait_for_each_other_are_errors() {
+    let place = Place::new();
+    let mut volume = Volume::new();
+    for (name, first) in [("a", "b"), ("b", "a"), ("c", "c"), ("d", "a")] {
+        volume.put(&Saved::hard_link(&format!("/{name}"), &format!("/{first}")));
+    }
+    let finished = place.job().run(&volume);
+    let told = finished.told();
+    assert!(told.len() == 4 && told.iter().all(|(_, text)| text.contains("Could not hard link")), "{told:?}");
+}
+
 /// In the place of the link's record the error would count, as another message comes behind it.
 #[test]
 fn a_first_name_that_never_comes_is_an_error_of_the_job() {
