@@ -93,7 +93,11 @@ pub fn run(
     }
     round.leave_plugin();
     round.settle();
-    round.make_late_links();
+    if end == Ok(End::EndOfData) {
+        round.make_late_links();
+    } else {
+        round.give_up_late_links();
+    }
     round.state.directories.leave_all();
     round.summarize();
     end.map(|end| Outcome { end, queued: round.report.into_queue() })

@@ -691,6 +691,12 @@ pub(crate) fn lost_with_plugin(count: u64) -> Vec<u8> {
     format!("{count} more files were not restored because their plugin has failed.\n").into_bytes()
 }
 
+/// Hard links that wait for the end of the records, which does not come.
+pub(crate) fn lost_late_links(count: usize) -> Vec<u8> {
+    format!("{count} hard links were not restored: records are missing, among which their first names may be.\n")
+        .into_bytes()
+}
+
 /// A plugin that looks at data has ended a Verify job.
 pub(crate) fn verify_ended_by_plugin(plugin: &[u8], name: &[u8], code: i32) -> Vec<u8> {
     join(&[b"Plugin ", plugin, b" has ended the Verify job at ", name, format!(": status {code}").as_bytes()])

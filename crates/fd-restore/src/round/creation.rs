@@ -96,6 +96,14 @@ impl Round<'_> {
         }
     }
 
+    /// No late link is made, as the records of their first names may be among those that are lost.
+    pub(super) fn give_up_late_links(&mut self) {
+        let count = self.late_links.count();
+        if count > 0 && !self.cancel.is_canceled() {
+            self.report.now(MessageType::Error, &texts::lost_late_links(count));
+        }
+    }
+
     /// Makes the late links: no first name comes any more.
     pub(super) fn make_late_links(&mut self) {
         let mut all_made = true;

@@ -44,6 +44,11 @@ impl LateLinks {
         Some(link)
     }
 
+    /// How many wait.
+    pub(super) fn count(&self) -> usize {
+        self.links.len()
+    }
+
     /// A link that waits, behind those that make its first name. None may wait from now on.
     pub(super) fn next_chain(&mut self) -> Option<impl Iterator<Item = RestoreItem> + use<>> {
         self.is_over = true;

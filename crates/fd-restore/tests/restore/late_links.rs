@@ -5,7 +5,10 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 
 use fd_messages::MessageType;
 use fd_records::{DigestKind, FileType, Replace, Stream};
+use fd_restore::SequenceError;
 
+use crate::fake_plugin::Answers;
+use crate::plugin_volumes::{COMMAND, plugin_file, restore};
 use crate::volume::{Finished, Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
@@ -182,6 +185,34 @@ fn links_that_wait_for_each_other_are_errors() {
     let finished = place.job().run(&volume);
     let told = finished.told();
     assert!(told.len() == 4 && told.iter().all(|(_, text)| text.contains("Could not hard link")), "{told:?}");
+}
+
+/// The record of the first name may be among those that are lost: what is there may be old.
+#[test]
+fn no_late_link_is_made_where_records_are_lost() {
+    let text = "2 hard links were not restored: records are missing, among which their first names may be.\n";
+    let end = |frame: Frame| {
+        let mut volume = volume("xy");
+        volume.frames.push(frame);
+        volume
+    };
+    let ends = [Frame::Lost, Frame::Data(b"no header".to_vec())].map(end);
+    let there: [There<'_>; 2] = [&[], &[("first", -1, "old"), ("x", -1, "only copy")]];
+    for (volume, there) in ends.iter().flat_map(|volume| there.map(|there| (volume, there))) {
+        let place = Place::new();
+        furnish(&place, there);
+        let before = tree(&place);
+        let finished = place.job().run(volume);
+        let told = finished.told();
+        assert_eq!((told.len(), told.last()), (2, Some(&(MessageType::Error, text))), "{told:?}");
+        assert_eq!(tree(&place), before);
+    }
+    // A plugin ends the restore.
+    let mut volume = volume("xyf");
+    volume.start(COMMAND).put(&plugin_file("/@tp/file")).start("tp:other");
+    let finished = restore(Answers::default(), &volume).finished;
+    assert_eq!(finished.outcome, Err(SequenceError::Plugin));
+    assert_eq!(finished.messages.last(), Some(&(MessageType::Error, text.to_owned())));
 }
 
 /// In the place of the link's record the error would count, as another message comes behind it.
