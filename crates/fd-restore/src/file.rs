@@ -8,7 +8,7 @@ mod plan;
 mod replace;
 mod special;
 
-pub(crate) use create::Creator;
+pub(crate) use create::{Creator, Turn};
 pub(crate) use data::{DataPath, Destination};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;

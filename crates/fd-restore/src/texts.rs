@@ -792,6 +792,11 @@ pub(crate) fn first_name_replaced(path: &[u8], first: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" not restored: ", first, WHY])
 }
 
+/// The first name of a hard link was saved again when the link may have been gone.
+pub(crate) fn first_name_changed(path: &[u8], first: &[u8]) -> Vec<u8> {
+    join(&[b"File ", path, b" not restored: ", first, b" has changed since it was a name of it."])
+}
+
 /// A directory that was there has its new attributes, and the ACLs that it had.
 pub(crate) fn acl_may_be_missing(path: &[u8]) -> Vec<u8> {
     const WHY: &[u8] = b" may lack its ACL: the restore ended after its attributes. Restore it with replace=always.";

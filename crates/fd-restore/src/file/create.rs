@@ -37,6 +37,8 @@ struct FirstName {
 enum LinkError {
     /// The first name may still be restored.
     NotYet,
+    /// The first name is that of the file as it was at another time.
+    Changed,
     /// The data of the first name is not whole.
     Unfinished,
     /// The first name may be that of another file now: another user can change it.
@@ -49,6 +51,22 @@ enum LinkError {
 /// A step in creating one object; the error ends it early.
 type Step<T> = Result<T, Created>;
 
+/// When a hard link is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Now, or later, when its first name is restored.
+    MayWait,
+    Now,
+    /// It has waited.
+    Late,
+}
+
+/// Whether what is there is the file that was saved, by its size, time and type.
+fn is_as_saved(item: &RestoreItem, found: &FileStat) -> bool {
+    let there = (found.st_size, found.st_mtime, found.st_mode & Stat::MODE_TYPE);
+    there == (item.stat.size, item.stat.mtime, item.stat.mode_type())
+}
+
 /// Creates objects.
 pub(crate) struct Creator<'a, 'b> {
     pub(crate) directories: &'a mut Directories,
@@ -58,8 +76,7 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) has_keys: bool,
     /// Whether data of the file has come.
     pub(crate) has_data: bool,
-    /// Whether a hard link may be made later, when its first name is restored.
-    pub(crate) may_be_late: bool,
+    pub(crate) turn: Turn,
     pub(crate) cancel: &'a CancelToken,
 }
 
@@ -435,6 +452,7 @@ impl Creator<'_, '_> {
             LinkError::NotYet => Err(Created::Late),
             LinkError::Failed(errno) => self.fail(texts::could_not_link(&item.output, &item.link.text, errno)),
             LinkError::Replaced => self.refuse(&texts::first_name_replaced(&item.output, &item.link.text)),
+            LinkError::Changed => self.refuse(&texts::first_name_changed(&item.output, &item.link.text)),
             LinkError::Unfinished => self.refuse(&texts::belongs_to_unfinished(&item.output)),
             LinkError::Refused(link, why) => self.refuse(&texts::link_refused(&item.output, &link, why)),
         }
@@ -443,7 +461,7 @@ impl Creator<'_, '_> {
     /// The first name of a hard link, which was restored before.
     fn first_name(&mut self, item: &RestoreItem) -> Result<FirstName, LinkError> {
         let text = &item.link.text;
-        let may_be_late = self.may_be_late && !item.is_update;
+        let may_be_late = self.turn == Turn::MayWait && !item.is_update;
         let failed = |errno| match errno {
             Errno::ENOENT if may_be_late => LinkError::NotYet,
             _ => LinkError::Failed(errno),
@@ -468,6 +486,10 @@ impl Creator<'_, '_> {
             return Err(LinkError::Replaced);
         }
         let is_another = self.is_another(item, directory.as_fd(), &first, name, &found);
+        // A job without an accurate list does not say that the link was gone when the file changed.
+        if self.turn == Turn::Late && !is_another && !is_as_saved(item, &found) {
+            return Err(LinkError::Changed);
+        }
         Ok(FirstName { name: name.to_vec(), directory, found, is_another })
     }
 
@@ -491,10 +513,8 @@ impl Creator<'_, '_> {
         name: &[u8],
         found: &FileStat,
     ) -> bool {
-        let there = (found.st_size, found.st_mtime, found.st_mode & Stat::MODE_TYPE);
         let is_old = || pin(directory, name).and_then(|object| self.directories.is_old(&File::from(object)));
-        there != (item.stat.size, item.stat.mtime, item.stat.mode_type())
-            && (self.directories.stays_for_another(path) || is_old().unwrap_or(false))
+        !is_as_saved(item, found) && (self.directories.stays_for_another(path) || is_old().unwrap_or(false))
     }
 
     /// Makes a hard link to a file that was restored before. Returns whether it is another one,

@@ -10,7 +10,7 @@ use super::held::{Current, Round};
 use super::made::Made;
 use super::metadata::HeldMetadata;
 use crate::created::{Created, Taker};
-use crate::file::{Creator, Plan, RestoreItem, changes_what_exists};
+use crate::file::{Creator, Plan, RestoreItem, Turn, changes_what_exists};
 use crate::report::Report;
 use crate::texts;
 use crate::tree::Directories;
@@ -144,7 +144,7 @@ impl Round<'_> {
             replace: self.plan.replace,
             has_keys: self.plan.keys.is_some(),
             has_data,
-            may_be_late: self.late_links.has_room() && !item.is_of_plugin,
+            turn: if item.is_of_plugin { Turn::Now } else { self.late_links.turn() },
             cancel: self.cancel,
         }
         .create(item)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::file::RestoreItem;
+use crate::file::{RestoreItem, Turn};
 use crate::tree::OutputPath;
 
 /// The most links that wait.
@@ -24,9 +24,14 @@ pub(super) struct LateLinks {
 }
 
 impl LateLinks {
-    /// Whether another one may wait.
-    pub(super) fn has_room(&self) -> bool {
-        !self.is_over && self.links.len() < MOST_LINKS && self.bytes < MOST_BYTES
+    /// When the next one is made.
+    pub(super) fn turn(&self) -> Turn {
+        let has_room = self.links.len() < MOST_LINKS && self.bytes < MOST_BYTES;
+        match (self.is_over, has_room) {
+            (true, _) => Turn::Late,
+            (false, true) => Turn::MayWait,
+            (false, false) => Turn::Now,
+        }
     }
 
     /// Keeps a link.
