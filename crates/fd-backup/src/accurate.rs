@@ -58,13 +58,11 @@ struct State {
     /// Bytes of the files that need not be sent because a base job has them.
     space_saved: u64,
     unknown: Unknown,
-    /// See [`AccurateList::may_have_sent`].
-    own: Option<RecordId>,
 }
 
 impl State {
     fn new(fields: Fields) -> Self {
-        Self { list: List::new(fields), space_saved: 0, unknown: Unknown::default(), own: None }
+        Self { list: List::new(fields), space_saved: 0, unknown: Unknown::default() }
     }
 
     /// The list's record of an entry.
@@ -295,18 +293,6 @@ impl AccurateList {
     /// The same of a plugin's file, whose record has this name.
     pub(crate) fn has_earlier_of(&self, name: &[u8]) -> bool {
         !self.level.full || self.attributes(name).is_some()
-    }
-
-    /// Whether this job itself may have sent the entry of this token before it was resumed, with no
-    /// more than `files` records: those come last in the list, behind those of earlier jobs
-    /// (reference 04 §13.1).
-    pub(crate) fn may_have_sent(&self, token: u64, files: u32) -> bool {
-        let mut state = self.state.lock();
-        let State { list, own, .. } = &mut *state;
-        if own.is_none() {
-            *own = list.last_begin(usize::try_from(files).unwrap_or(usize::MAX));
-        }
-        own.is_some_and(|own| own.0 <= Token::decode(token).id.0)
     }
 
     /// The copy of an earlier job stays the entry's. In a Full on a base it is named.

@@ -181,11 +181,6 @@ impl List {
             .filter(|id| self.head(*id).is_some_and(|head| head.flags & DUPLICATE == 0))
     }
 
-    /// Where the last `count` files begin.
-    pub(super) fn last_begin(&self, count: usize) -> Option<RecordId> {
-        self.iter().nth(self.count.saturating_sub(count))
-    }
-
     /// Number of different files.
     pub(super) fn len(&self) -> usize {
         self.count

@@ -186,15 +186,11 @@ fn walk(job: &Arc<Job>) -> WalkSummary {
 
 /// Of a name that one job has saved twice, the Director takes the later record if it is a file, and
 /// the earlier one if it is a hard link (reference 02 §9.6). So what a resumed job may have sent
-/// before, is no link when it is sent again.
+/// before, is no link when it is sent again: what its list has, from this job or an earlier one,
+/// and everything in a Base job, which has no list.
 fn send_again(plan: &BackupPlan, entry: &mut Entry) {
     let is_link = matches!(entry.hard_link, Some(HardLink::Later { .. }));
-    let files = plan.files_before;
-    let may_be_sent = || {
-        // A resumed Base job has no list.
-        plan.accurate.as_ref().is_none_or(|list| entry.token.is_some_and(|token| list.may_have_sent(token, files)))
-    };
-    if is_link && files > 0 && may_be_sent() {
+    if is_link && plan.files_before > 0 && (plan.accurate.is_none() || entry.token.is_some()) {
         entry.become_own_file();
     }
 }

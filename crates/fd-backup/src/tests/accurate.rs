@@ -676,10 +676,8 @@ fn a_hard_link_leads_to_the_first_name_before_it() {
 #[test]
 fn a_resumed_job_sends_what_it_may_have_sent_before_as_files() {
     let names = ["d/1", "d/2", "d/3", "d/4"];
-    // How many records it has sent, the names of the list, and which of them are no links.
-    for (files, listed, as_files) in
-        [(0, 4, 0..0), (1, 4, 3..4), (3, 4, 1..4), (20, 4, 0..4), (20, 2, 0..2), (20, 0, 0..0)]
-    {
+    // How many records it has sent, the names of the list, and how many of them are no links.
+    for (files, listed, as_files) in [(0, 4, 0), (1, 4, 4), (20, 4, 4), (20, 2, 2), (20, 0, 0)] {
         let mut accurate = Accurate::new("MCmcs:", AccurateLevel { full: true, rerun: true }, 4);
         accurate.bed.file(names[0], HELLO);
         for name in &names[1..] {
@@ -694,7 +692,7 @@ fn a_resumed_job_sends_what_it_may_have_sent_before_as_files() {
         let mut sent = saved(&bed, &outcome).into_iter().filter(|(_, code)| *code != FileType::Directory.code());
         assert_eq!(sent.next().map(|(_, code)| code), Some(FileType::Regular.code()));
         for (name, code) in sent {
-            let is_file = names[as_files.clone()].contains(&&*name);
+            let is_file = names[..as_files].contains(&&*name);
             let wanted = if is_file { FileType::Regular } else { FileType::HardLink };
             assert_eq!(code, wanted.code(), "{files} {listed} {name}");
             assert_eq!(outcome.streams(&bed.name(&name)).contains(&2), is_file, "{files} {listed} {name}");
