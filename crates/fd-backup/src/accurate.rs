@@ -238,15 +238,15 @@ impl AccurateList {
     pub(crate) fn compare(&self, candidate: &Candidate<'_>, walk: &WalkSettings) -> Comparison {
         let mut state = self.state.lock();
         let Some(id) = state.find(candidate) else { return Comparison::Changed { token: None } };
+        // Without the name that it links to, a hard link restores nothing, and if that name is
+        // another file now, the wrong data. Its own times need not show it: a directory on the way
+        // to that name may have been renamed, or left out.
+        let dangles = state.list.dangles(id, candidate.stat.ino);
         let Some(known) = state.list.get(id) else { return Comparison::Changed { token: None } };
         let options = candidate.options;
         let letters = letters_of(self.level, options);
         let times =
             Times { incremental: walk.incremental, since: walk.since, mtime_only: options.has(Flags::MTIME_ONLY) };
-        // Without the name that it links to, a hard link restores nothing, and if that name is
-        // another file now, the wrong data. Its own times need not show it: a directory on the way
-        // to that name may have been renamed, or left out.
-        let dangles = state.list.dangles(id, candidate.stat.ino);
         let wants_checksum = criteria::wants_checksum(letters);
         let has_digest = candidate.stat.mode_type() == Stat::MODE_REGULAR && options.digest.is_some();
         // New content shows in the change time, too, where there is no digest to compare: where a

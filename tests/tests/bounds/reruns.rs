@@ -3,11 +3,12 @@
 //! which wait for the operator. What they leave is whole, and that of the stock daemon. Where they
 //! are cut off among the names of an inode, what the stock daemon leaves is not whole.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
 use std::ops::Range;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use bed::{
@@ -27,6 +28,14 @@ const NEW: &[u8] = b"before it was resumed";
 /// A restore of several jobs leaves the access times of the tree behind, and with the stock daemon
 /// the times of directories that are made before their files.
 const RULES: TreeRules = TreeRules { times: Times::Ignored, access_times: false, holes: false, ..TreeRules::EXACT };
+
+/// What a restore has made of names.
+struct Names {
+    restored: JobResult,
+    /// Those that have not the expected content.
+    wrong: Vec<PathBuf>,
+    inodes: BTreeSet<u64>,
+}
 
 struct Stage {
     bed: Bed,
@@ -117,16 +126,17 @@ impl Stage {
         names
     }
 
-    /// Restores what this command chooses, and says which of these names have not this content.
-    fn wrong_names(&self, chosen: &str, names: &[PathBuf], content: &[u8]) -> Result<(JobResult, Vec<PathBuf>)> {
+    /// Restores these names as this command chooses.
+    fn restore_names(&self, chosen: &str, names: &[PathBuf], content: &[u8]) -> Result<Names> {
         let to = self.bed.folder().join("restored");
         let restored = self.bed.run(&format!("restore {chosen} where={} replace=always all done yes", to.display()))?;
         let is_wrong = |name: &&PathBuf| fs::read(below(&to, name)).ok().as_deref() != Some(content);
         let wrong = names.iter().filter(is_wrong).cloned().collect();
+        let inodes = names.iter().filter_map(|name| Some(fs::metadata(below(&to, name)).ok()?.ino())).collect();
         if to.exists() {
             fs::remove_dir_all(&to).unwrap();
         }
-        Ok((restored, wrong))
+        Ok(Names { restored, wrong, inodes })
     }
 
     /// What is compared of a job.
@@ -239,9 +249,11 @@ fn jobs_after_one_that_was_resumed_among_the_names_of_an_inode_send_nothing() ->
             }
             for onto in CLIENTS {
                 let chosen = format!("client={client}-fd restoreclient={onto}-fd fileset=Source select current");
-                let (restored, wrong) = stage.wrong_names(&chosen, &names, OLD)?;
+                let Names { restored, wrong, inodes } = stage.restore_names(&chosen, &names, OLD)?;
                 restored.must_be_good()?;
                 assert!(wrong.is_empty(), "{client} {level} {onto}: {wrong:?}");
+                // One of what was sent before the job was cut off, and one of the rest.
+                assert_eq!(inodes.len(), 2, "{client} {level} {onto}");
             }
         }
     }
@@ -273,7 +285,7 @@ fn names_of_an_inode_that_changes_before_a_job_is_resumed_have_its_new_data() ->
             let jobs = [format!("jobid={job}"), "fileset=Source select current".to_owned()];
             for (onto, chosen) in CLIENTS.into_iter().flat_map(|onto| jobs.iter().map(move |chosen| (onto, chosen))) {
                 let chosen = format!("{chosen} client={client}-fd restoreclient={onto}-fd");
-                let (restored, wrong) = stage.wrong_names(&chosen, &names, NEW)?;
+                let Names { restored, wrong, .. } = stage.restore_names(&chosen, &names, NEW)?;
                 restored.must_be_good()?;
                 assert_eq!(wrong.is_empty(), !is_stock, "{level} {chosen}: {wrong:?}");
             }
@@ -294,7 +306,7 @@ fn a_base_job_that_is_resumed_among_the_names_of_an_inode_is_whole() -> Result<(
         stage.resume(cut.row.id)?;
         stage.bed.wait_again(cut.row.id, 1)?.must_be_good()?;
         let chosen = format!("jobid={} client={client}-fd restoreclient=refer-fd", cut.row.id);
-        let (restored, wrong) = stage.wrong_names(&chosen, &names, OLD)?;
+        let Names { restored, wrong, .. } = stage.restore_names(&chosen, &names, OLD)?;
         assert_eq!(wrong.is_empty(), !is_stock, "{client}: {wrong:?}, {}", restored.log);
         assert_eq!(restored.row.errors > 0, is_stock, "{client}: {}", restored.log);
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, Fd, FileSet, Restore, Result, job_resource};
+use bed::{Bed, BedOptions, Fd, FileSet, Restore, Result, below, job_resource};
 
 /// The Director names the job before in the command that has the level.
 #[test]
@@ -65,6 +65,55 @@ fn a_full_on_a_base_restores_nothing_that_its_options_leave_out() -> Result<()> 
         let top = to.join(source.strip_prefix("/").unwrap());
         let came = ["kept", "left.iso", "left"].map(|name| top.join(name).exists());
         assert_eq!(came, [true, !is_ours, !is_ours], "{client}: {}", full.log);
+    }
+    Ok(())
+}
+
+/// Of three names of an inode, the Full saves the second as a file, too, because of its Options.
+/// The catalog doesn't say which of the two the third one is a link to. (The stock daemon makes the
+/// second a link and the third a file, and loses the second.)
+#[test]
+fn a_hard_link_is_whole_though_only_a_name_stands_that_was_saved_as_a_file() -> Result<()> {
+    let mut options = BedOptions::side_by_side("mixed")?;
+    let source = options.source()?;
+    let directories = ["1", "2", "3"].map(|name| source.join(name));
+    let [old, new] = ["old", "new"].map(|name| directories[0].join(name));
+    let names = [new.join("first"), directories[1].join("second.iso"), directories[2].join("third")];
+    directories[1..].iter().chain([&directories[0], &old]).for_each(|path| fs::create_dir(path).unwrap());
+    fs::write(old.join("first"), "data").unwrap();
+    names[1..].iter().for_each(|name| fs::hard_link(old.join("first"), name).unwrap());
+    let paths = directories.map(|path| format!("File = \"{}\"", path.display())).join("\n");
+    let lines = [
+        "Include {",
+        "Options {\nWildFile = \"*.iso\"\nHardLinks = no\nSignature = MD5\n}",
+        "Options {\nSignature = MD5\n}",
+        &paths,
+        "}",
+    ];
+    options.file_sets = vec![FileSet { name: "Source".to_owned(), lines: lines.map(str::to_owned).to_vec() }];
+    options.clients.iter_mut().for_each(|client| client.job.push("Accurate = yes".to_owned()));
+    let mut bed = Bed::start(options)?;
+    for client in ["reference", "test"] {
+        bed.backup(client, "level=Full")?.must_be_good()?;
+    }
+    fs::rename(&old, &new).unwrap();
+    for client in ["reference", "test"] {
+        let is_ours = bed.client(client)?.options.fd == Fd::Ours;
+        // The second one sends nothing again.
+        for (sent, more) in [(true, is_ours), (false, false)] {
+            let job = bed.backup(client, "level=Incremental")?.must_be_good()?;
+            let saved: Vec<_> = bed.catalog().files(job.row.id)?.into_iter().filter(|row| row.file_index > 0).collect();
+            let has = |end: &[u8]| saved.iter().any(|row| row.path.ends_with(end));
+            assert_eq!([has(b"first"), has(b"second.iso"), has(b"third")], [sent, false, more], "{client}");
+        }
+        let to = bed.folder().join(format!("restored-{client}"));
+        let restored = bed.run(&format!(
+            "restore client={client}-fd fileset=Source where={} replace=always select current all done yes",
+            to.display()
+        ))?;
+        let came = names.each_ref().map(|name| fs::read(below(&to, name)).is_ok_and(|data| data == b"data"));
+        assert_eq!(came, [true, is_ours, true], "{client}: {}", restored.log);
+        assert_eq!(restored.row.errors > 0, !is_ours, "{client}: {}", restored.log);
     }
     Ok(())
 }

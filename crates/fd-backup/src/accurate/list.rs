@@ -43,21 +43,31 @@ pub(super) struct List {
     epoch: Option<i64>,
     index: Index,
     hasher: RandomState,
-    /// By device number, inode number and change time of the records: the position in `inodes` of
-    /// the last first name. Empty when the list is complete.
-    numbers: HashMap<(u64, u64, i64), u32, RandomState>,
-    inodes: Vec<Inode>,
+    /// By device number, inode number and change time of the records. Empty when the list is
+    /// complete.
+    inodes: HashMap<(u64, u64, i64), Inode, RandomState>,
+    first_names: Vec<FirstName>,
 }
 
-/// A file with several names: one that was saved as a file, and those that link to it. If more of
-/// its names were saved as files, as by a job that was resumed among them, each counts by itself.
+/// A file with several names: one or more that were saved as files, and those that link to one of
+/// them. Positions in `first_names`.
+#[derive(Default)]
 struct Inode {
+    /// The last first name.
+    last: Option<u32>,
+    /// What stands for all of them, where a link has none before it.
+    all: Option<u32>,
+}
+
+/// A name of an inode that was saved as a file.
+struct FirstName {
     ino: u64,
-    has_first_name: bool,
-    /// The walk has found the first name with this inode number.
+    /// The walk has found it with this inode number.
     stands: bool,
-    /// Its position in `inodes`, or that of an earlier record of the same first name.
+    /// Its position in `first_names`, or that of an earlier record of the same name.
     same_as: u32,
+    /// The inode's first name before it, but for some that stand.
+    before: Option<u32>,
 }
 
 // Bits of a record's first byte.
@@ -84,8 +94,8 @@ impl List {
             epoch: None,
             index: Index::default(),
             hasher: RandomState::new(),
-            numbers: HashMap::default(),
-            inodes: Vec::new(),
+            inodes: HashMap::default(),
+            first_names: Vec::new(),
         }
     }
 
@@ -109,15 +119,15 @@ impl List {
         if entry.delta_seq != 0 {
             flags |= HAS_DELTA;
         }
-        let inode = (flags & (LINK | FIRST_NAME) != 0).then(|| self.note_name(&stat, flags & FIRST_NAME != 0));
+        let first_name = (flags & (LINK | FIRST_NAME) != 0).then(|| self.note_name(&stat, flags & FIRST_NAME != 0));
         let out = &mut self.record;
         out.clear();
         out.push(flags);
         varint::push(out, u64::from(directory));
         varint::push(out, name.len() as u64);
         out.extend_from_slice(name);
-        if let Some(inode) = inode {
-            varint::push(out, u64::from(inode));
+        if let Some(number) = first_name {
+            varint::push(out, u64::from(number));
         }
         if let (true, Some(digest)) = (flags & HAS_DIGEST != 0, &digest) {
             varint::push(out, digest.len() as u64);
@@ -135,31 +145,36 @@ impl List {
         true
     }
 
-    /// Notes one of several names of an inode, and returns the inode's position in `inodes`. Two
-    /// file systems may have the same inode number, and in two jobs of the list the same device
-    /// number. The names of an inode that one job has saved have the same change time. The files of
-    /// a job come in the order in which it has sent them (reference 04 §13.1): a link leads to the
-    /// first name before it, or to one behind it that a later job has saved again.
+    /// Notes one of several names of an inode, and returns the position in `first_names` of the
+    /// inode's last one so far. Two file systems may have the same inode number, and in two jobs of
+    /// the list the same device number. The names of an inode that one job has saved have the same
+    /// change time.
+    ///
+    /// The files of a job come in the order in which it has sent them (reference 04 §13.1). A link
+    /// leads to a first name before it: which one, the list doesn't say, as there are names that
+    /// were saved as files and that no link leads to. Or a later job has saved that name again, and
+    /// it comes behind the link.
     fn note_name(&mut self, stat: &Stat, is_first: bool) -> u32 {
-        let next = u32::try_from(self.inodes.len()).unwrap_or(u32::MAX);
-        let number = self.numbers.entry((stat.dev, stat.ino, stat.ctime)).or_insert(next);
-        let has_one = |number: u32| self.inodes.get(number as usize).is_some_and(|inode| inode.has_first_name);
-        if is_first && has_one(*number) {
-            *number = next;
+        let number = u32::try_from(self.first_names.len()).unwrap_or(u32::MAX);
+        let inode = self.inodes.entry((stat.dev, stat.ino, stat.ctime)).or_default();
+        let next = FirstName { ino: stat.ino, stands: false, same_as: number, before: None };
+        if !is_first {
+            return inode.last.or(inode.all).unwrap_or_else(|| {
+                self.first_names.push(next);
+                *inode.all.insert(number)
+            });
         }
-        if *number == next {
-            self.inodes.push(Inode { ino: stat.ino, has_first_name: false, stands: false, same_as: next });
+        self.first_names.push(FirstName { before: inode.last, ..next });
+        if let Some(all) = inode.all.and_then(|all| self.first_names.get_mut(all as usize)) {
+            (all.stands, all.before) = (true, Some(number));
         }
-        if let Some(inode) = self.inodes.get_mut(*number as usize) {
-            inode.has_first_name |= is_first;
-        }
-        *number
+        *inode.last.insert(number)
     }
 
     /// Builds the index. Of records with the same path, the first one counts.
     pub(super) fn complete(&mut self) {
         self.index = Index::for_records(self.count);
-        self.numbers = HashMap::default();
+        self.inodes = HashMap::default();
         let mut next = self.records.first();
         while let Some(id) = next {
             let Some(head) = self.head(id) else { break };
@@ -192,8 +207,8 @@ impl List {
             + self.directories.memory()
             + Index::memory(self.count)
             + self.classes.memory()
-            + self.numbers.allocation_size()
-            + self.inodes.len() * size_of::<Inode>()
+            + self.inodes.allocation_size()
+            + self.first_names.len() * size_of::<FirstName>()
     }
 
     /// The record of a path; directories end with a `/`.
@@ -226,32 +241,50 @@ impl List {
     fn join(&mut self, later: RecordId, earlier: RecordId) {
         let first_name = |id| {
             let head = self.head(id).filter(|head| head.flags & FIRST_NAME != 0)?;
-            let number = head.inode?;
-            Some((number, self.inodes.get(number)?.ino, self.known(&head).0.stat.ctime))
+            let number = head.first_name?;
+            Some((number, self.first_names.get(number)?.ino, self.known(&head).0.stat.ctime))
         };
         let (Some(later), Some(earlier)) = (first_name(later), first_name(earlier)) else { return };
         if (later.1, later.2) == (earlier.1, earlier.2)
-            && let Some(inode) = self.inodes.get_mut(later.0)
+            && let Some(first_name) = self.first_names.get_mut(later.0)
         {
-            inode.same_as = u32::try_from(earlier.0).unwrap_or(u32::MAX);
+            first_name.same_as = u32::try_from(earlier.0).unwrap_or(u32::MAX);
         }
     }
 
     /// The walk has found the file of this record with this inode.
     pub(super) fn note_inode(&mut self, id: RecordId, ino: u64) {
-        let Some(Head { flags, inode: Some(number), .. }) = self.head(id) else { return };
-        if let Some(inode) = self.inodes.get_mut(number).filter(|inode| inode.ino == ino) {
-            inode.stands |= flags & FIRST_NAME != 0;
+        let Some(Head { flags, first_name: Some(number), .. }) = self.head(id) else { return };
+        if let Some(first_name) = self.first_names.get_mut(number).filter(|first_name| first_name.ino == ino) {
+            first_name.stands |= flags & FIRST_NAME != 0;
         }
     }
 
-    /// Whether the record is a hard link whose first name the walk has not found, or not with this
-    /// inode.
-    pub(super) fn dangles(&self, id: RecordId, ino: u64) -> bool {
+    /// Whether the record is a hard link that may lead to a first name that the walk has not found,
+    /// or not with this inode.
+    pub(super) fn dangles(&mut self, id: RecordId, ino: u64) -> bool {
         let Some(head) = self.head(id).filter(|head| head.flags & LINK != 0) else { return false };
-        let inode = head.inode.and_then(|number| self.inodes.get(number));
-        let first = inode.and_then(|inode| self.inodes.get(inode.same_as as usize));
-        !first.is_some_and(|first| first.stands && first.ino == ino)
+        let Some(last) = head.first_name else { return true };
+        let is_other = self.first_names.get(last).is_none_or(|first_name| first_name.ino != ino);
+        is_other || self.has_gone_before(last)
+    }
+
+    /// Whether this first name, or one before it, does not stand.
+    fn has_gone_before(&mut self, last: usize) -> bool {
+        let mut next = u32::try_from(last).ok();
+        while let Some(first_name) = next.and_then(|number| self.first_names.get(number as usize)) {
+            if !self.first_names.get(first_name.same_as as usize).is_some_and(|first_name| first_name.stands) {
+                break;
+            }
+            next = first_name.before;
+        }
+        // The next link need not look at those that stand.
+        if next.is_none_or(|number| number as usize != last)
+            && let Some(first_name) = self.first_names.get_mut(last)
+        {
+            first_name.before = next;
+        }
+        next.is_some()
     }
 
     fn set_flag(&mut self, id: RecordId, flag: u8) {
@@ -265,9 +298,9 @@ impl List {
         let directory = varint::take(&mut rest);
         let len = usize::try_from(varint::take(&mut rest)).ok()?;
         let (name, mut rest) = rest.split_at_checked(len)?;
-        let has_inode = flags & (LINK | FIRST_NAME) != 0;
-        let inode = has_inode.then(|| usize::try_from(varint::take(&mut rest)).unwrap_or(usize::MAX));
-        Some(Head { flags: *flags, directory, name, inode, rest })
+        let has_names = flags & (LINK | FIRST_NAME) != 0;
+        let first_name = has_names.then(|| usize::try_from(varint::take(&mut rest)).unwrap_or(usize::MAX));
+        Some(Head { flags: *flags, directory, name, first_name, rest })
     }
 
     /// The record behind the head, and the rest of the bytes.
@@ -311,8 +344,9 @@ struct Head<'l> {
     flags: u8,
     directory: u64,
     name: &'l [u8],
-    /// Its position in the list's `inodes`, if the file has several names.
-    inode: Option<usize>,
+    /// If the file has several names: the position in the list's `first_names` of the one that it
+    /// is, or of the last one before it.
+    first_name: Option<usize>,
     rest: &'l [u8],
 }
 

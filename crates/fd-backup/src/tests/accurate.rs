@@ -657,22 +657,50 @@ fn hard_links_of_an_inode_with_several_first_names_are_unchanged() {
 
 /// The list of a job that was resumed among the names of an inode (reference 02 §9.6).
 #[test]
-fn a_hard_link_leads_to_the_first_name_before_it() {
+fn a_hard_link_leads_to_a_first_name_before_it() {
     let [x, y, m, n] = [("/x", 1, 7, 9, 0), ("/y", 1, 7, 9, 2), ("/m", 1, 7, 9, 0), ("/n", 1, 7, 9, 5)];
     assert_eq!(links_sent_again(&[x, y, m, n]), [""; 0]);
-    assert_eq!(sent_again_of(&[x, y, m, n], &[y, m, n]), ["/y"]);
     assert_eq!(sent_again_of(&[x, y, m, n], &[x, y, n]), ["/n"]);
-    // A later job has saved the first name again.
-    assert_eq!(sent_again_of(&[y, x, m, n], &[x, y, m, n]), [""; 0]);
-    assert_eq!(sent_again_of(&[y, x, m, n], &[y, m, n]), ["/y"]);
-    // So has the resumed one itself: the list has both records, of which the first one counts.
+    // Which of the two the last link leads to isn't known.
+    assert_eq!(sent_again_of(&[x, y, m, n], &[y, m, n]), ["/y", "/n"]);
+    // What the first link has shown of the names before it, holds for the next one.
+    let other = ("/z", 1, 7, 9, 5);
+    assert_eq!(sent_again_of(&[x, m, n, other], &[m, n, other]), ["/n", "/z"]);
+    assert_eq!(sent_again_of(&[x, m, n, other], &[m, n, x, other]), ["/n"]);
+    assert_eq!(links_sent_again(&[x, m, n, other]), [""; 0]);
+    // The resumed job has saved the first name again: the list has both records, of which the first
+    // one counts.
     assert_eq!(sent_again_of(&[x, y, x, n], &[x, y, n]), [""; 0]);
+    assert_eq!(sent_again_of(&[x, y, x, n], &[y, n]), ["/y", "/n"]);
     let (old_x, old_y) = (("/x", 1, 7, 8, 0), ("/y", 1, 7, 8, 2));
     assert_eq!(sent_again_of(&[old_x, old_y, x, n], &[x, y, n]), ["/x", "/y", "/n"]);
 }
 
+/// As with `HardLinks = no` in the Options of some names.
+#[test]
+fn a_name_that_was_saved_as_a_file_need_not_be_the_one_that_a_link_leads_to() {
+    let [a, b, c] = [("/a", 1, 7, 9, 0), ("/b.iso", 1, 7, 9, 0), ("/c", 1, 7, 9, 1)];
+    assert_eq!(links_sent_again(&[a, b, c]), [""; 0]);
+    assert_eq!(sent_again_of(&[a, b, c], &[b, c]), ["/c"]);
+    assert_eq!(sent_again_of(&[b, a, c], &[b, c]), ["/c"]);
+    // Behind the link, it is none that counts.
+    assert_eq!(sent_again_of(&[a, c, b], &[a, c]), [""; 0]);
+}
+
+/// A later job has saved the first name again.
+#[test]
+fn a_hard_link_without_a_first_name_before_it_leads_to_one_behind_it() {
+    let [x, y, m, n] = [("/x", 1, 7, 9, 0), ("/y", 1, 7, 9, 1), ("/m", 1, 7, 9, 0), ("/n", 1, 7, 9, 5)];
+    assert_eq!(sent_again_of(&[y, n, x], &[x, y, n]), [""; 0]);
+    assert_eq!(sent_again_of(&[y, n, x], &[y, n]), ["/y", "/n"]);
+    // All of them have to stand.
+    assert_eq!(sent_again_of(&[y, n, x, m], &[x, m, y, n]), [""; 0]);
+    assert_eq!(sent_again_of(&[y, n, x, m], &[x, y, n]), ["/y", "/n"]);
+    assert_eq!(sent_again_of(&[y, n, x, m], &[m, y, n]), ["/y", "/n"]);
+}
+
 /// The Director takes the later record of a name from a job that has two only if that is no link
-/// (reference 02 §9.6). Names that only earlier jobs have saved have one in this job.
+/// (reference 02 §9.6). What the list has, this job or an earlier one has sent.
 #[test]
 fn a_resumed_job_sends_what_it_may_have_sent_before_as_files() {
     let names = ["d/1", "d/2", "d/3", "d/4"];
