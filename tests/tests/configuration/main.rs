@@ -59,7 +59,7 @@ impl Said {
             rest = found.map_or(rest, |(_, behind)| behind);
             found.is_some()
         };
-        let is_hidden = stock.stdout.contains("Password")
+        let is_hidden = stock.stdout.contains("ssword")
             && self.stdout.contains("(hidden)")
             && self.stdout.split("(hidden)").all(&mut is_next);
         self == stock || (self.good == stock.good && is_hidden)
