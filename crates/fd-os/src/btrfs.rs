@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use nix::sys::stat::{SFlag, fstat};
-use nix::sys::statfs::{BTRFS_SUPER_MAGIC, fstatfs};
+use nix::sys::statfs::BTRFS_SUPER_MAGIC;
+
+use crate::file_system::{check_directory, field};
 
 /// Bytes of an inode's item (`struct btrfs_inode_item`).
 pub const ITEM: usize = 160;
@@ -38,10 +39,7 @@ impl Inodes {
     /// # Errors
     /// `ENOTTY` if it is no directory of a btrfs; what the kernel says.
     pub fn new(directory: Arc<OwnedFd>) -> io::Result<Self> {
-        let is_directory = SFlag::from_bits_truncate(fstat(&directory)?.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
-        if !is_directory || fstatfs(&directory)?.filesystem_type() != BTRFS_SUPER_MAGIC {
-            return Err(io::Error::from_raw_os_error(libc::ENOTTY));
-        }
+        check_directory(&directory, BTRFS_SUPER_MAGIC)?;
         Ok(Self { directory, request: vec![0; HEADER + ROOM], next: FIRST })
     }
 
@@ -89,7 +87,7 @@ impl Inodes {
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(u32_at(&self.request, 64))
+        Ok(u32::from_ne_bytes(field(&self.request, 64)))
     }
 
     /// So many items behind the header: inode, type and content of each.
@@ -97,19 +95,12 @@ impl Inodes {
         let mut rest = self.request.get(HEADER..).unwrap_or_default();
         (0..found).map_while(move |_| {
             let (header, behind) = rest.split_at_checked(ITEM_HEADER)?;
-            let (item, behind) = behind.split_at_checked(u32_at(header, 28) as usize)?;
+            let number = |at| u32::from_ne_bytes(field(header, at));
+            let (item, behind) = behind.split_at_checked(number(28) as usize)?;
             rest = behind;
-            Some((u64_at(header, 8), u32_at(header, 24), item))
+            Some((u64::from_ne_bytes(field(header, 8)), number(24), item))
         })
     }
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u32::from_ne_bytes)
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u64::from_ne_bytes)
 }
 
 #[cfg(test)]

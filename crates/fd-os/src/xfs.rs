@@ -4,8 +4,9 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
-use nix::sys::stat::{SFlag, fstat};
-use nix::sys::statfs::{XFS_SUPER_MAGIC, fstatfs};
+use nix::sys::statfs::XFS_SUPER_MAGIC;
+
+use crate::file_system::{check_directory, field};
 
 /// Bytes of an inode's record (`struct xfs_bulkstat`).
 pub const RECORD: usize = 192;
@@ -21,32 +22,20 @@ const REQUEST: libc::Ioctl = libc::_IOR::<[u8; HEADER]>(b'X' as u32, 127);
 const GEOMETRY: usize = 256;
 const GET_GEOMETRY: libc::Ioctl = libc::_IOR::<[u8; GEOMETRY]>(b'X' as u32, 126);
 
-fn check(directory: &OwnedFd) -> io::Result<()> {
-    let is_directory = SFlag::from_bits_truncate(fstat(directory)?.st_mode) & SFlag::S_IFMT == SFlag::S_IFDIR;
-    if is_directory && fstatfs(directory)?.filesystem_type() == XFS_SUPER_MAGIC {
-        return Ok(());
-    }
-    Err(io::Error::from_raw_os_error(libc::ENOTTY))
-}
-
 /// How many allocation groups the file system of this directory has.
 ///
 /// # Errors
 /// `ENOTTY` if it is no directory of an XFS, and from a kernel before Linux 5.2; what the kernel
 /// says.
 pub fn groups(directory: &OwnedFd) -> io::Result<u32> {
-    check(directory)?;
+    check_directory(directory, XFS_SUPER_MAGIC)?;
     let mut geometry = [0_u8; GEOMETRY];
     // SAFETY: the directory is one of an XFS, which writes no more than `geometry` has room for.
     let result = unsafe { libc::ioctl(directory.as_raw_fd(), GET_GEOMETRY, geometry.as_mut_ptr()) };
     if result != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(u32_at(&geometry, 12))
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u32::from_ne_bytes)
+    Ok(u32::from_ne_bytes(field(&geometry, 12)))
 }
 
 /// Reads the inodes of an allocation group that are in use, in the order of their numbers, which
@@ -62,7 +51,7 @@ impl Inodes {
     /// # Errors
     /// `ENOTTY` if it is no directory of an XFS; what the kernel says.
     pub fn new(directory: Arc<OwnedFd>, group: u32) -> io::Result<Self> {
-        check(&directory)?;
+        check_directory(&directory, XFS_SUPER_MAGIC)?;
         let mut request = vec![0; HEADER + RECORD * AT_ONCE as usize];
         for (at, field) in [(8, OF_GROUP), (12, AT_ONCE), (20, group)] {
             if let Some(bytes) = request.get_mut(at..at + 4) {
@@ -85,7 +74,7 @@ impl Inodes {
         if result != 0 {
             return Err(io::Error::last_os_error());
         }
-        let found = u32_at(&self.request, 16);
+        let found = u32::from_ne_bytes(field(&self.request, 16));
         let (records, _) = self.request.get(HEADER..).unwrap_or_default().as_chunks();
         Ok(records.get(..found as usize).unwrap_or_default())
     }

@@ -1,5 +1,5 @@
-//! Hard links whose records come before their first names, in bounded memory. A job that was
-//! stopped and resumed can have such.
+//! Hard links whose records come before their first names, in bounded memory. A later job has saved
+//! the first name again, or the second part of one that was stopped and resumed.
 
 use std::collections::BTreeMap;
 

@@ -83,21 +83,26 @@ fn without_a_timeout_there_is_one_try_and_the_kernel_ends_it() {
     assert!(watch.warnings.borrow().is_empty());
 }
 
+/// Which of these addresses answers, when so much of two seconds has passed. The clock stands
+/// still, so that a host that does does not use the time up.
+fn found_of_two_seconds(addresses: &[SocketAddr], passed: Duration) -> SocketAddr {
+    let start = Instant::now();
+    let attempt = Attempt {
+        plan: &plan(0, Duration::from_secs(2)),
+        watch: &Watch::default(),
+        start,
+        clock: &|| start + passed,
+        lookup: resolve,
+        told_of_silence: Cell::new(false),
+    };
+    attempt.try_all(addresses).unwrap().unwrap().peer_addr().unwrap()
+}
+
 #[test]
 fn a_try_that_begins_when_the_time_is_up_is_looked_at() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let good = listener.local_addr().unwrap();
-    let start = Instant::now();
-    let attempt = Attempt {
-        plan: &plan(good.port(), Duration::from_secs(2)),
-        watch: &Watch::default(),
-        start,
-        clock: &|| start + Duration::from_secs(2),
-        lookup: resolve,
-        told_of_silence: Cell::new(false),
-    };
-    let found = attempt.try_all(&[good]).unwrap().unwrap();
-    assert_eq!(found.peer_addr().unwrap(), good);
+    assert_eq!(found_of_two_seconds(&[good], Duration::from_secs(2)), good);
 }
 
 #[test]
@@ -284,16 +289,5 @@ fn an_address_that_does_not_answer_leaves_time_to_the_others() {
     let (silent, _sockets) = silent();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let good = listener.local_addr().unwrap();
-    // The clock stands still, so that a host that does does not use the time up.
-    let start = Instant::now();
-    let attempt = Attempt {
-        plan: &plan(good.port(), Duration::from_secs(2)),
-        watch: &Watch::default(),
-        start,
-        clock: &|| start,
-        lookup: resolve,
-        told_of_silence: Cell::new(false),
-    };
-    let found = attempt.try_all(&[silent, good]).unwrap().unwrap();
-    assert_eq!(found.peer_addr().unwrap(), good);
+    assert_eq!(found_of_two_seconds(&[silent, good], Duration::ZERO), good);
 }

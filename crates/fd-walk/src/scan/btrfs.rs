@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use fd_os::btrfs::{ITEM, Inodes};
 
-use super::table::{Inode, Refusal};
+use super::table::{Inode, Refusal, field};
 
 /// Passes on all inodes of the subvolume of this directory until it is told to stop.
 pub(super) fn all(directory: &Arc<OwnedFd>, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
@@ -34,10 +34,6 @@ fn inode(ino: u64, item: &[u8; ITEM]) -> Inode {
         gid: u32_at(48),
         size: i64_at(16),
     }
-}
-
-fn field<const LEN: usize>(item: &[u8; ITEM], at: usize) -> [u8; LEN] {
-    item.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; LEN])
 }
 
 #[cfg(test)]

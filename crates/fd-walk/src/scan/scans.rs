@@ -155,7 +155,6 @@ impl Scans {
                 self.at.len() - 1
             }
         };
-        let memory: usize = self.at.iter().filter_map(|(_, state)| state.known()).map(Known::memory).sum();
         let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
         if let State::Watched(watched) = state {
             watched.met += STEP;
@@ -173,10 +172,15 @@ impl Scans {
             State::Begun(run, watched) if is_always || run.has_ended() => {
                 let ended = run.end(|| !is_canceled()).filter(|_| !is_canceled());
                 let Some(ended) = ended else { return Err(WalkEnd::Canceled) };
-                let ended = ended.and_then(|known| {
-                    let has_room = memory + known.memory() <= MOST_MEMORY;
-                    if has_room { Ok(known) } else { Err(Refusal::Unknown("size")) }
-                });
+                let has_room = |known: &Arc<Known>| {
+                    let others = self.at.iter().filter_map(|(_, state)| state.known());
+                    others.map(Known::memory).sum::<usize>() + known.memory() <= MOST_MEMORY
+                };
+                let ended = match ended {
+                    Ok(known) if !has_room(&known) => Err(Refusal::Unknown("size")),
+                    ended => ended,
+                };
+                let Some((_, state)) = self.at.get_mut(place) else { return Ok(None) };
                 *state = match &ended {
                     Ok(known) => State::Used(Used { known: Arc::clone(known), left_out: vec![0; known.old.pieces()] }),
                     Err(refusal) => watched.after(refusal),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fd_os::xfs::{self, Inodes, RECORD};
 
-use super::table::{Inode, Refusal};
+use super::table::{Inode, Refusal, field};
 
 /// See the module.
 pub(crate) struct Xfs {
@@ -61,10 +61,6 @@ fn inode(record: &[u8; RECORD]) -> Result<Inode, Refusal> {
         gid: u32_at(72),
         size: i64_at(8),
     })
-}
-
-fn field<const LEN: usize>(record: &[u8; RECORD], at: usize) -> [u8; LEN] {
-    record.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; LEN])
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_skipped_test_is_counted_once_and_a_part_is_not() {
-        let skips = "a.rs:1: one: all of it: no btrfs\na.rs:1: one: all of it: no btrfs\nb.rs:2: two: a part: no\n";
+        let skips = "a.rs:1: one: all of it: no jfs\na.rs:1: one: all of it: no jfs\nb.rs:2: two: a part: no\n";
         assert_eq!(skipped(skips), 1);
     }
 }
