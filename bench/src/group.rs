@@ -572,7 +572,7 @@ fn clients(cell: Cell, settings: &[String]) -> Vec<ClientOptions> {
         clients = clients.into_iter().map(|client| client.with_workers(count)).collect();
     }
     let own = match cell.variant {
-        Variant::OnImage(_, image) if image.is_scanned() => Some("job.inode_scan = \"always\""),
+        Variant::OnImage(_, image) if image.is_walked() => Some("job.inode_scan = \"off\""),
         Variant::Without(mechanism) => mechanism.setting(),
         _ => None,
     };

@@ -92,7 +92,7 @@ impl Places {
                     Variant::OnImage(_, image) => on_image(&itself, &place, image.program())?,
                     _ => encrypted(&itself, &place)?,
                 };
-                let tree = place.join(TREE);
+                let tree = if variant == Variant::Fscrypt { place.join(TREE) } else { place };
                 Ok(Self { cached: tree.clone(), tree, restored: all, _mounts: vec![mounted] })
             }
             _ => Ok(Self { tree: itself.clone(), cached: itself, restored: all, _mounts: Vec::new() }),
@@ -111,13 +111,14 @@ fn read_only(tree: &Path, place: &Path) -> Result<Mounted> {
     Ok(mounted)
 }
 
-/// The directory of the tree below a place.
+/// The directory below a place that is encrypted.
 const TREE: &str = "tree";
 
 /// Copies a tree to a directory that fscrypt encrypts, on an ext4 of its own.
 fn encrypted(tree: &Path, place: &Path) -> Result<Mounted> {
     let mounted = image(tree, place, &["mkfs.ext4", "-q", "-F", "-O", "encrypt"])?;
     let to = place.join(TREE);
+    fs::create_dir_all(&to).map_err(BedError::file("create", &to))?;
     let [place_word, to_word] = [place, &to].map(|path| path.display().to_string());
     // Any key will do: it protects nothing here.
     let said = good(&["xfs_io", "-c", "add_enckey", &place_word], &[7; 64])?;
@@ -135,21 +136,18 @@ fn encrypted(tree: &Path, place: &Path) -> Result<Mounted> {
 /// Copies a tree to a file system of its own, which this program makes.
 fn on_image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
     let mounted = image(tree, place, program)?;
-    copy(tree, &place.join(TREE))?;
+    copy(tree, place)?;
     Ok(mounted)
 }
 
-/// Mounts a file system that has room for a tree, and an empty directory for it.
+/// Mounts a file system that has room for a tree.
 fn image(tree: &Path, place: &Path, program: &[&str]) -> Result<Mounted> {
     let mut size = SPARE;
     visit(tree, &mut |path| {
         size += fs::metadata(path).map_err(BedError::file("look at", path))?.len().next_multiple_of(4096);
         Ok(())
     })?;
-    let mounted = file_system(place, size, program, "loop")?;
-    let to = place.join(TREE);
-    fs::create_dir_all(&to).map_err(BedError::file("create", &to))?;
-    Ok(mounted)
+    file_system(place, size, program, "loop")
 }
 
 fn copy(tree: &Path, to: &Path) -> Result<()> {

@@ -178,45 +178,45 @@ impl Since {
 pub enum Image {
     /// ext4.
     Ext4,
-    /// The same, of which ours does an inode scan, whether it pays or not.
-    Ext4Scan,
+    /// The same, which ours walks without an inode scan.
+    Ext4Walk,
     /// XFS.
     Xfs,
-    /// The same with an inode scan.
-    XfsScan,
+    /// The same without an inode scan.
+    XfsWalk,
     /// btrfs.
     Btrfs,
-    /// The same with an inode scan.
-    BtrfsScan,
+    /// The same without an inode scan.
+    BtrfsWalk,
 }
 
 impl Image {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Ext4, Self::Ext4Scan, Self::Xfs, Self::XfsScan, Self::Btrfs, Self::BtrfsScan];
+    pub const ALL: [Self; 6] = [Self::Ext4, Self::Ext4Walk, Self::Xfs, Self::XfsWalk, Self::Btrfs, Self::BtrfsWalk];
 
     /// Its word.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ext4 => "ext4",
-            Self::Ext4Scan => "ext4-scan",
+            Self::Ext4Walk => "ext4-walk",
             Self::Xfs => "xfs",
-            Self::XfsScan => "xfs-scan",
+            Self::XfsWalk => "xfs-walk",
             Self::Btrfs => "btrfs",
-            Self::BtrfsScan => "btrfs-scan",
+            Self::BtrfsWalk => "btrfs-walk",
         }
     }
 
-    /// Whether ours does an inode scan.
-    pub fn is_scanned(self) -> bool {
-        matches!(self, Self::Ext4Scan | Self::XfsScan | Self::BtrfsScan)
+    /// Whether ours walks it without an inode scan.
+    pub fn is_walked(self) -> bool {
+        matches!(self, Self::Ext4Walk | Self::XfsWalk | Self::BtrfsWalk)
     }
 
     /// What makes it, without the place. An inode of ext4 for each block: its files are small.
     pub fn program(self) -> &'static [&'static str] {
         match self {
-            Self::Ext4 | Self::Ext4Scan => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
-            Self::Xfs | Self::XfsScan => &["mkfs.xfs", "-q", "-f"],
-            Self::Btrfs | Self::BtrfsScan => &["mkfs.btrfs", "-q", "-f"],
+            Self::Ext4 | Self::Ext4Walk => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
+            Self::Xfs | Self::XfsWalk => &["mkfs.xfs", "-q", "-f"],
+            Self::Btrfs | Self::BtrfsWalk => &["mkfs.btrfs", "-q", "-f"],
         }
     }
 }

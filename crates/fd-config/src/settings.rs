@@ -231,9 +231,9 @@ pub struct JobSettings {
 #[serde(rename_all = "lowercase")]
 pub enum JobInodeScan {
     /// Never.
-    #[default]
     Off,
     /// Where it takes less than the lookups.
+    #[default]
     Auto,
     /// Wherever it can be done.
     Always,

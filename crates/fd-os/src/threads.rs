@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::thread::{self, Builder, JoinHandle};
-use crate::sync::{Condvar, Mutex};
+use crate::sync::{Condvar, Instant, Mutex};
 
 /// How often it is asked whether a thread is still waited for.
 pub const GLANCE: Duration = Duration::from_millis(100);
@@ -154,15 +154,27 @@ impl<T> Thread<T> {
     /// Waits for its end as long as this says so, which is asked at once and every [`GLANCE`].
     /// `None`: it is left behind.
     pub fn end(self, mut is_waited_for: impl FnMut() -> bool) -> Option<thread::Result<T>> {
-        while !self.has_ended() {
-            if !is_waited_for() && self.leave() {
+        while !self.wait(Duration::MAX, &mut is_waited_for) {
+            if self.leave() {
                 return None;
             }
-            if self.ends_within(GLANCE) {
-                break;
-            }
+            self.ends_within(GLANCE);
         }
         Some(self.join())
+    }
+
+    /// Waits for its end, at most so long, and as long as this says so, as [`Self::end`]. Whether
+    /// it has ended.
+    pub fn wait(&self, most: Duration, mut is_waited_for: impl FnMut() -> bool) -> bool {
+        let begun = Instant::now();
+        while !self.has_ended() {
+            let left = most.saturating_sub(begun.elapsed());
+            if left.is_zero() || !is_waited_for() {
+                return false;
+            }
+            self.ends_within(left.min(GLANCE));
+        }
+        true
     }
 
     fn ends_within(&self, time: Duration) -> bool {
@@ -221,6 +233,7 @@ mod tests {
         });
         assert_eq!((end.unwrap().unwrap(), taken(places)), (7, 0));
         let (thread, answer, places) = waiting(Stage::Needed, 0);
+        assert!(!thread.wait(Duration::MAX, || false) && !thread.wait(Duration::ZERO, || true));
         assert!(thread.end(|| false).is_none());
         answer.send(7).unwrap();
         while taken(places) > 0 {
@@ -232,10 +245,8 @@ mod tests {
     fn a_thread_is_waited_for_if_too_many_are_left_behind() {
         let (thread, answer, places) = waiting(Stage::Needed, MOST);
         assert!(!thread.leave());
-        let end = thread.end(|| {
-            // Whoever asks this has found that it can't be left.
-            answer.send(7).is_err()
-        });
+        // Whoever asks this has found that it can't be left.
+        let end = thread.end(|| answer.send(7).is_err());
         assert_eq!((end.unwrap().unwrap(), taken(places)), (7, MOST));
     }
 

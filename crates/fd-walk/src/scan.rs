@@ -38,9 +38,10 @@
 //! scan holds is asked for its device: if it still has it, the entry's directory, which is open, is
 //! of that subvolume.
 //!
-//! **In the tree of btrfs** a write shows with its data, and has the time at which it began. One
-//! that hangs (on space, on a slow page) from before the job until after the scan is left out here
-//! and in the next job; a lookup would have found its time.
+//! **A change that hangs** from before the job until after the scan, on space, on a journal that is
+//! full, on a slow page, can show later with the time at which it began. It is left out here and in
+//! the next job. In btrfs and ext4, which are written out first, a lookup would have found the time
+//! of some; in XFS it finds no more than a scan.
 //!
 //! **Exchanges in XFS** (`RENAME_EXCHANGE`) change no time of two files that are no directories,
 //! only those of the directories that hold them. A file that has changed could get a name that was

@@ -297,6 +297,41 @@ fn a_subvolume_and_its_snapshot_are_scanned_each_by_itself() {
     assert!(matches!(scans[..], [Ok(200..), Ok(200..)]), "{scans:?}");
 }
 
+/// No thread of this process scans.
+fn no_scan_runs() -> bool {
+    let threads = fs::read_dir("/proc/self/task").expect("the threads").flatten();
+    let mut names = threads.filter_map(|thread| fs::read_to_string(thread.path().join("comm")).ok());
+    !names.any(|name| name.trim_end() == "inode scan")
+}
+
+#[test]
+fn a_scan_begins_by_itself_where_many_files_are_left_and_not_for_a_few_of_them() {
+    let volume = match Volume::make(KINDS[0]) {
+        Ok(volume) => volume,
+        Err(why) => return skip::test(why),
+    };
+    let directories: Vec<PathBuf> = (0..25).map(|number| volume.top().join(number.to_string())).collect();
+    for directory in &directories {
+        fs::create_dir(directory).expect("a directory");
+        (0..120).for_each(|number| fs::write(directory.join(number.to_string()), "old").expect("a file"));
+    }
+    let (since, _later) = (next_second(), next_second());
+    // With a depth of 2, lookups are taken for dear.
+    let settings = settings(since, InodeScan::Auto, 2);
+    for (top, scans) in [(&volume.top(), 1), (&directories[0], 0)] {
+        let host = Host::default();
+        let mut wait = |_: &[String]| {
+            while !no_scan_runs() {
+                std::thread::yield_now();
+            }
+        };
+        let summary = events_seen_by(&fileset(OPTIONS[0], &[top]), &settings, &host, &mut wait).1;
+        let found = host.scans.into_inner();
+        assert_eq!((found.len(), summary.not_looked_up > 2000), (scans, scans == 1), "{summary:?} {found:?}");
+        assert!(found.iter().all(|found| matches!(found, Ok(3000..))), "{found:?}");
+    }
+}
+
 #[test]
 fn options_that_ask_for_less_or_more_than_both_times_have_no_scan() {
     let volume = match Volume::make(KINDS[0]) {

@@ -54,7 +54,7 @@ fn everything_can_be_set() {
         assert_eq!(parse(&format!("[job]\n{text}")).unwrap().job.manners, manners);
     }
     for (text, inode_scan) in [
-        ("", JobInodeScan::Off),
+        ("", JobInodeScan::Auto),
         ("inode_scan = \"auto\"", JobInodeScan::Auto),
         ("inode_scan = \"off\"", JobInodeScan::Off),
         ("inode_scan = \"always\"", JobInodeScan::Always),

@@ -83,6 +83,16 @@ enum Backups {
     Two([u32; 2]),
 }
 
+/// Where the inodes of a group are.
+struct InodeTable {
+    /// In bytes.
+    begin: u64,
+    /// So many were ever used.
+    used: u32,
+    /// The rest is zeros.
+    is_zeroed: bool,
+}
+
 /// What the super block says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Layout {
@@ -217,10 +227,10 @@ impl Layout {
         block * self.block_len + place * self.descriptor_len as u64
     }
 
-    /// Where the table of a group begins, in bytes, and how many of its inodes were ever used;
-    /// `None` if the descriptor makes no sense.
-    fn table(&self, group: u32, descriptor: &[u8]) -> Option<(u64, u32)> {
+    /// The table of a group; `None` if the descriptor makes no sense.
+    fn table(&self, group: u32, descriptor: &[u8]) -> Option<InodeTable> {
         const NO_INODES: u16 = 1;
+        const ZEROED: u16 = 4;
         let rest = descriptor.get(0x20..).unwrap_or_default();
         let is_right = match self.checksums {
             Checksums::None => true,
@@ -236,18 +246,19 @@ impl Layout {
             }
         };
         let high = |at: usize| if self.descriptor_len >= 64 { at } else { usize::MAX };
-        let (mut begin, mut unused) = (u64::from(u32_at(descriptor, 0x8)), 0);
+        let (mut begin, mut unused, flags) = (u64::from(u32_at(descriptor, 0x8)), 0, u16_at(descriptor, 0x12));
         begin |= u64::from(u32_at(descriptor, high(0x28))) << 32;
         if self.checksums != Checksums::None {
             unused = u32::from(u16_at(descriptor, 0x1c)) | u32::from(u16_at(descriptor, high(0x32))) << 16;
-            if u16_at(descriptor, 0x12) & NO_INODES != 0 {
+            if flags & NO_INODES != 0 {
                 unused = self.inodes_per_group;
             }
         }
         let used = self.inodes_per_group.checked_sub(unused)?;
         let len = (u64::from(self.inodes_per_group) * self.inode_len as u64).div_ceil(self.block_len);
         let is_inside = begin > self.first_block && begin.checked_add(len)? <= self.blocks;
-        (is_right && is_inside).then(|| (begin * self.block_len, used))
+        let is_zeroed = unused == 0 || flags & ZEROED != 0;
+        (is_right && is_inside).then(|| InodeTable { begin: begin * self.block_len, used, is_zeroed })
     }
 
     /// An inode of a table; `None` if it is free, or its attributes can't be trusted.
@@ -324,11 +335,18 @@ impl<D: Device> Ext4<D> {
     }
 
     /// How many inodes are to be read: those that were ever used, or all where that is not known.
+    ///
+    /// The kernel may still have to zero what was never used, in the first hours of a file system.
+    /// It does so past the buffers of the device, into which the disk's read-ahead would bring what
+    /// was there before, and which it takes for the inodes later. Such a file system is refused.
     pub(crate) fn inodes(&self) -> Result<u64, Refusal> {
         let mut inodes = 0;
         for group in 0..self.layout.groups {
-            let (_, used) = self.table_of(group)?.unwrap_or_default();
-            inodes += u64::from(used);
+            let Some(table) = self.table_of(group)? else { continue };
+            if !table.is_zeroed {
+                return Err(Refusal::Unknown("rest of a table"));
+            }
+            inodes += u64::from(table.used);
         }
         Ok(inodes)
     }
@@ -340,7 +358,7 @@ impl<D: Device> Ext4<D> {
     /// Passes on the inodes of one group until it is told to stop. What can't be trusted is left
     /// out.
     pub(crate) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
-        let Some((begin, used)) = self.table_of(group)? else { return Ok(()) };
+        let Some(InodeTable { begin, used, .. }) = self.table_of(group)? else { return Ok(()) };
         let len = self.layout.inode_len;
         let end = begin + u64::from(used) * len as u64;
         let (mut at, mut ino) = (begin, group.saturating_mul(self.layout.inodes_per_group));
@@ -365,7 +383,7 @@ impl<D: Device> Ext4<D> {
         if read_layout(&self.device)? == self.layout { Ok(()) } else { Err(Refusal::Structure("super block")) }
     }
 
-    fn table_of(&self, group: u32) -> Result<Option<(u64, u32)>, Refusal> {
+    fn table_of(&self, group: u32) -> Result<Option<InodeTable>, Refusal> {
         let mut descriptor = vec![0; self.layout.descriptor_len];
         for _ in 0..TRIES {
             self.device.read(self.layout.descriptor_at(group), &mut descriptor)?;

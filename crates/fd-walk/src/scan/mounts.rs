@@ -16,26 +16,42 @@ use fd_os::mounts::unescaped;
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct MountNames(HashSet<Vec<u8>>);
 
+/// Before Linux 5.8 a mount that goes away while the table is read can hide another one. So it is
+/// read until it is the same twice.
 fn table() -> io::Result<Vec<u8>> {
-    std::fs::read("/proc/thread-self/mountinfo")
+    const TRIES: usize = 16;
+    let read = || std::fs::read("/proc/thread-self/mountinfo");
+    let mut table = read()?;
+    for _ in 0..TRIES {
+        let before = std::mem::replace(&mut table, read()?);
+        if before == table {
+            return Ok(table);
+        }
+    }
+    Err(io::ErrorKind::ResourceBusy.into())
 }
 
-/// Whether the file system of this directory writes times late (`lazytime`), or knows half of each
-/// owner (`nouid32`).
-pub(super) fn hides_attributes(directory: &OwnedFd) -> io::Result<bool> {
+/// Whether the file system of this directory writes times late (`lazytime`), knows half of each
+/// owner (`nouid32`), shows other owners than it has (`idmapped`), or may not have been written
+/// out: a btrfs that can't be written any more shows as `ro`, and has its last changes in memory.
+pub(super) fn hides_attributes(directory: &OwnedFd, is_btrfs: bool) -> io::Result<bool> {
     // By the number of the mount: the table does not have the devices of btrfs's subvolumes.
     let described = std::fs::read(format!("/proc/thread-self/fdinfo/{}", directory.as_raw_fd()))?;
     let mount = described.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"mnt_id:\t"));
     let table = table()?;
-    let options = mount.and_then(|mount| options(&table, mount)).ok_or(io::ErrorKind::NotFound)?;
-    Ok(options.split(|byte| *byte == b',').any(|option| option == b"lazytime" || option == b"nouid32"))
+    let (of_mount, of_all) = mount.and_then(|mount| options(&table, mount)).ok_or(io::ErrorKind::NotFound)?;
+    let has = |options: &[u8], wanted: &[u8]| options.split(|byte| *byte == b',').any(|option| option == wanted);
+    let hides =
+        |options: &[u8]| has(options, b"lazytime") || has(options, b"nouid32") || is_btrfs && has(options, b"ro");
+    Ok(has(of_mount, b"idmapped") || hides(of_all))
 }
 
-/// The options of the file system that has this mount.
-fn options<'t>(table: &'t [u8], mount: &[u8]) -> Option<&'t [u8]> {
+/// The options of this mount, and those of its file system.
+fn options<'t>(table: &'t [u8], mount: &[u8]) -> Option<(&'t [u8], &'t [u8])> {
     let mut mounts = table.split(|byte| *byte == b'\n').map(|line| line.split(|byte| *byte == b' '));
-    // The first field is the mount's number, and the last one has them.
-    mounts.find_map(|mut fields| fields.next().filter(|number| *number == mount).and_then(|_| fields.next_back()))
+    // The first field is the mount's number, the sixth one and the last one have them.
+    let mut fields = mounts.find(|fields| fields.clone().next() == Some(mount))?;
+    Some((fields.nth(5)?, fields.next_back()?))
 }
 
 impl MountNames {
@@ -76,10 +92,10 @@ mod tests {
     fn options_are_those_of_the_file_system_of_the_mount() {
         let table = b"30 22 7:1 / /mnt rw,relatime shared:1 - ext4 /dev/loop1 rw,lazytime,data=journal\n\
             31 30 0:40 /@ /mnt/b rw,nosuid - btrfs /dev/loop2 rw,subvol=/@\n\n";
-        assert_eq!(options(table, b"30"), Some(&b"rw,lazytime,data=journal"[..]));
-        assert_eq!(options(table, b"31"), Some(&b"rw,subvol=/@"[..]));
+        assert_eq!(options(table, b"30"), Some((&b"rw,relatime"[..], &b"rw,lazytime,data=journal"[..])));
+        assert_eq!(options(table, b"31"), Some((&b"rw,nosuid"[..], &b"rw,subvol=/@"[..])));
         assert_eq!(options(table, b"3"), None);
         let root = std::fs::File::open("/proc").unwrap().into();
-        assert!(!hides_attributes(&root).unwrap());
+        assert!(!hides_attributes(&root, true).unwrap());
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -
     match kind {
         EXT => {}
         XFS | BTRFS => {
-            if mounts::hides_attributes(directory)? {
+            if mounts::hides_attributes(directory, kind == BTRFS)? {
                 return Err(Refusal::Unknown("mount option"));
             }
             // XFS tells of sizes that are on the disk, btrfs of all that is.
@@ -99,15 +99,13 @@ pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -
         _ => return Err(Refusal::Unknown("file system")),
     }
     let device = device(dev)?;
-    if most < u64::MAX {
-        // Nothing but this number is taken from what is read before the file system is written out.
-        let inodes = Ext4::new(&device)?.inodes()?;
-        if inodes > most {
-            return Err(Refusal::Long(inodes));
-        }
+    // Nothing but this number is taken from what is read before the file system is written out.
+    let inodes = Ext4::new(&device)?.inodes()?;
+    if inodes > most {
+        return Err(Refusal::Long(inodes));
     }
     // Older kernels may have times only in inodes that are in memory, even when these are written.
-    if mounts::hides_attributes(directory)? {
+    if mounts::hides_attributes(directory, false)? {
         return Err(Refusal::Unknown("mount option"));
     }
     // It may have been mounted with that before.

@@ -7,6 +7,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fd_os::lock::Mutex;
 use fd_os::sync::atomic::{AtomicBool, Ordering};
 use fd_os::threads::{Thread, start_helper};
 
@@ -36,6 +37,30 @@ pub(super) struct Wanted {
     pub(super) most: u64,
 }
 
+/// Devices that a scan reads now.
+static READ: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// The only scan of a device at a time. Where the kernel holds one, as it can't write the file
+/// system out, later jobs don't leave one behind each.
+pub(super) struct Turn(u64);
+
+impl Turn {
+    pub(super) fn take(dev: u64) -> Option<Self> {
+        let mut read = READ.lock();
+        if read.contains(&dev) {
+            return None;
+        }
+        read.push(dev);
+        Some(Self(dev))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        READ.lock().retain(|dev| *dev != self.0);
+    }
+}
+
 /// A scan that was begun.
 pub(super) struct Run {
     thread: Thread<Result<Known, Refusal>>,
@@ -58,20 +83,32 @@ impl Stop {
 }
 
 impl Run {
-    /// Begins with the file system of this directory.
-    pub(super) fn begin(directory: BorrowedFd<'_>, dev: u64, wanted: Wanted) -> Result<Self, Refusal> {
-        let directory = Arc::new(directory.try_clone_to_owned()?);
-        Self::start(move |stop| scan(directory, dev, wanted, stop))
+    /// Begins with the file system of this directory, whose turn it is.
+    pub(super) fn begin(directory: BorrowedFd<'_>, turn: Turn, wanted: Wanted) -> Result<Self, Refusal> {
+        let (directory, dev) = (Arc::new(directory.try_clone_to_owned()?), turn.0);
+        Self::start(turn, move |stop| scan(directory, dev, wanted, stop))
     }
 
-    fn start(scan: impl FnOnce(&Arc<AtomicBool>) -> Result<Known, Refusal> + Send + 'static) -> Result<Self, Refusal> {
+    fn start(
+        turn: Turn,
+        scan: impl FnOnce(&Arc<AtomicBool>) -> Result<Known, Refusal> + Send + 'static,
+    ) -> Result<Self, Refusal> {
         let stop = Stop::default();
         let is_told = Arc::clone(&stop.is_told);
-        Ok(Self { thread: start_helper("inode scan", STACK, move || scan(&is_told))?, stop })
+        let scan = move || {
+            let _turn = turn;
+            scan(&is_told)
+        };
+        Ok(Self { thread: start_helper("inode scan", STACK, scan)?, stop })
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.thread.has_ended()
+    }
+
+    /// Waits for its end, at most so long, and as long as this says so.
+    pub(super) fn wait(&self, most: Duration, is_waited_for: impl FnMut() -> bool) {
+        self.thread.wait(most, is_waited_for);
     }
 
     /// It is not wanted any more, and ends soon.
@@ -195,7 +232,7 @@ mod tests {
     fn a_scan_that_is_not_wanted_any_more_is_waited_for() {
         let ended = Arc::new(AtomicBool::new(false));
         let has_ended = Arc::clone(&ended);
-        let run = Run::start(move |stop| {
+        let run = Run::start(Turn::take(u64::MAX).unwrap(), move |stop| {
             while !stop.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
@@ -209,11 +246,15 @@ mod tests {
     #[test]
     fn a_scan_that_the_kernel_holds_is_left_behind() {
         let (let_go, kernel) = channel::<()>();
-        let run = Run::start(move |_| {
+        let run = Run::start(Turn::take(u64::MAX - 1).unwrap(), move |_| {
             let _let_go = kernel.recv();
             Err(Refusal::Stopped)
         });
         assert!(run.unwrap().end(|| false).is_none());
+        assert!(Turn::take(u64::MAX - 1).is_none(), "there is one at a time");
         drop(let_go);
+        while Turn::take(u64::MAX - 1).is_none() {
+            std::thread::yield_now();
+        }
     }
 }

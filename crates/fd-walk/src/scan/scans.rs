@@ -2,6 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fd_os::lock::Mutex;
 use fd_records::Stat;
@@ -9,7 +10,7 @@ use rustix::io::Errno;
 
 use super::known::{Known, Moment};
 use super::open;
-use super::run::{Run, Wanted};
+use super::run::{Run, Turn, Wanted};
 use super::table::Refusal;
 use crate::attributes::Found;
 use crate::settings::{Compared, InodeScan, WalkEnd};
@@ -20,6 +21,11 @@ const DOUBT: u64 = 256;
 const STEP: u64 = 32;
 /// For fewer entries none is begun.
 const FEW: u64 = 2000;
+/// A lookup takes no longer where storage is not late. Then a scan is waited for, as lookups would
+/// only take the processors from it. Where storage is late, many go on beside it.
+const LOOKUP: Duration = Duration::from_micros(20);
+/// It is waited for no longer.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// More file systems, of which a subvolume is one, are not considered in a walk.
 const MOST_DEVICES: usize = 256;
@@ -73,6 +79,12 @@ impl Watched {
     fn most(&self) -> Option<u64> {
         let (in_use, at_once) = self.inodes?;
         pays(in_use, at_once, self.met, self.is_whole).filter(|most| *most >= self.least)
+    }
+
+    /// How long a scan takes at most where storage is not late.
+    fn patience(&self) -> Duration {
+        let lookups = self.inodes.map_or(0, |(in_use, at_once)| in_use / at_once);
+        LOOKUP.saturating_mul(u32::try_from(lookups).unwrap_or(u32::MAX)).min(LONGEST)
     }
 
     /// What becomes of it when a scan is refused: one that is too long now may pay later.
@@ -160,8 +172,12 @@ impl Scans {
             watched.met += STEP;
             let most = if is_always { Some(u64::MAX) } else { watched.most().filter(|_| are_dear) };
             let Some(most) = most else { return Ok(None) };
-            match Run::begin(directory, dev, Wanted { most, ..self.wanted }) {
-                Ok(run) => *state = State::Begun(run, *watched),
+            let Some(turn) = Turn::take(dev) else { return Ok(None) };
+            match Run::begin(directory, turn, Wanted { most, ..self.wanted }) {
+                Ok(run) => {
+                    run.wait(watched.patience(), || !is_always && !is_canceled());
+                    *state = State::Begun(run, *watched);
+                }
                 Err(refusal) => {
                     *state = State::None;
                     return Ok(Some(Err(refusal)));
@@ -366,6 +382,15 @@ mod tests {
         ] {
             assert_eq!(pays(inodes, 12, met, is_whole), wanted, "{inodes} {met} {is_whole}");
         }
+    }
+
+    #[test]
+    fn a_scan_is_waited_for_as_long_as_the_lookups_take_that_it_may_cost() {
+        let watched = |inodes| Watched { met: 32, is_whole: true, least: 0, inodes };
+        assert_eq!(watched(Some((300_000, 12))).patience(), Duration::from_millis(500));
+        assert_eq!(watched(Some((300_000, 2))).patience(), Duration::from_secs(3));
+        assert_eq!(watched(Some((3_000_000, 2))).patience(), LONGEST);
+        assert_eq!(watched(None).patience(), Duration::ZERO);
     }
 
     #[test]

@@ -35,6 +35,13 @@ fn mode(ino: u32) -> u32 {
     [Stat::MODE_DIRECTORY, Stat::MODE_SYMLINK, Stat::MODE_REGULAR, Stat::MODE_REGULAR][ino as usize % 4] | 0o644
 }
 
+/// Gives a descriptor its checksum.
+fn seal(descriptor: &mut [u8], group: u32) {
+    set16(descriptor, 0x1e, 0);
+    let sum = crc32c(crc32c(SEED, &group.to_le_bytes()), descriptor);
+    set16(descriptor, 0x1e, sum);
+}
+
 /// A file system of three groups. In each, the first ten inodes are in use, and the third of them
 /// has no name.
 fn image(inode_len: usize, has_checksums: bool) -> Image {
@@ -45,8 +52,8 @@ fn image(inode_len: usize, has_checksums: bool) -> Image {
         set(descriptor, 8, table);
         if has_checksums {
             set16(descriptor, 0x1c, 4);
-            let sum = crc32c(crc32c(SEED, &group.to_le_bytes()), descriptor);
-            set16(descriptor, 0x1e, sum);
+            set16(descriptor, 0x12, 4);
+            seal(descriptor, group);
         }
         for place in 0..10 {
             let ino = group * INODES + place + 1;
@@ -160,6 +167,19 @@ fn how_many_inodes_are_to_be_read_is_known_before_the_first_of_them() {
         image.0.truncate(5 * BLOCK);
         let ext4 = Ext4::new(image).unwrap();
         assert_eq!(ext4.inodes().unwrap(), inodes, "{has_checksums}");
+    }
+}
+
+#[test]
+fn tables_that_the_kernel_has_still_to_zero_are_refused() {
+    for (unused, is_refused) in [(4, true), (0, false)] {
+        let mut image = image(256, true);
+        let descriptor = &mut image.0[2 * BLOCK + 32..][..32];
+        set16(descriptor, 0x12, 0);
+        set16(descriptor, 0x1c, unused);
+        seal(descriptor, 1);
+        let inodes = Ext4::new(image).unwrap().inodes();
+        assert_eq!(matches!(inodes, Err(Refusal::Unknown(_))), is_refused, "{unused} {inodes:?}");
     }
 }
 
