@@ -24,6 +24,7 @@ mod metrics;
 mod print;
 mod security;
 mod shared;
+mod shortage;
 mod status;
 mod texts;
 

@@ -38,6 +38,8 @@ static KINDS: [Kind; 3] = [
     },
     Kind { name: "memory", calls: "mmap,brk,mremap,mprotect", errno: 12 },
 ];
+/// The threads that a Director's connection has before it is known.
+const THREADS: usize = 2;
 /// How many calls in a row fail.
 const TIMES: [u64; 2] = [1, 30];
 
@@ -61,9 +63,15 @@ enum Outcome {
 }
 
 impl Turn {
-    /// Whether it is the thread of the Director's connection that can't be had at once.
+    /// One for each thread of the Director's connection.
+    fn brief_for_a_session() -> Vec<Self> {
+        (1..=THREADS).map(|nth| Self { what: "backup", kind: &KINDS[0], nth, times: 1 }).collect()
+    }
+
+    /// Whether it is a thread of the Director's connection that can't be had at once: its own, or
+    /// the one that asks whether it may connect.
     fn is_brief_for_a_session(&self) -> bool {
-        self.what == "backup" && self.kind.name == "thread" && self.nth == 1 && self.times == 1
+        self.what == "backup" && self.kind.name == "thread" && self.nth <= THREADS && self.times == 1
     }
 }
 
@@ -157,7 +165,7 @@ fn without_threads_descriptors_or_memory_nothing_is_lost_silently() -> Result<()
     skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut stage = Stage::start("exhaustion", UNITS)?;
     let mut tally = Tally::default();
-    let (mut turns, mut dead) = (Vec::new(), Vec::new());
+    let (mut turns, mut dead) = (Turn::brief_for_a_session(), Vec::new());
     // The last kind is deadly.
     let kinds = if std::env::var_os("RACES").is_some() { KINDS.len() } else { KINDS.len() - 1 };
     for kind in KINDS.iter().take(kinds) {

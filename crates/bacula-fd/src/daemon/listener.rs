@@ -20,12 +20,10 @@ use nix::sys::socket::{Shutdown, shutdown};
 use crate::director;
 use crate::shared::daemon::Daemon;
 use crate::shared::pulses::Pulse;
+use crate::shortage;
 
 /// How often a listener reports that it is alive without any caller.
 const LISTENING: Duration = Duration::from_secs(30);
-/// How often a thread is asked for. A Director gives up after five seconds without an answer.
-const TRIES: u32 = 30;
-const BETWEEN_TRIES: Duration = Duration::from_millis(100);
 
 /// Waits for the next caller, and reports to `pulse`. The listener must not block.
 fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
@@ -118,11 +116,10 @@ fn admit(daemon: &Arc<Daemon>, stream: TcpStream, peer: SocketAddr) {
 }
 
 /// Serves a caller in a thread of its own, which is renamed when it has logged in: what waits for
-/// the end of sessions doesn't wait for strangers. A host may have none for a moment: then it is
-/// tried again for as long as the caller can be expected to wait.
+/// the end of sessions doesn't wait for strangers.
 pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
     let session = Arc::new(Mutex::new(Some(session)));
-    for tries_left in (0..TRIES).rev() {
+    let ask = || {
         let session = Arc::clone(&session);
         let work = move || {
             // Passwords and keys of the conversation; files are for other threads.
@@ -132,10 +129,9 @@ pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
                 session();
             }
         };
-        match thread::Builder::new().name(format!("caller {peer}")).spawn(work) {
-            Ok(_ends_by_itself) => return,
-            Err(error) if tries_left == 0 => tracing::error!(%error, %peer, "no thread for a connection"),
-            Err(_) => thread::sleep(BETWEEN_TRIES),
-        }
+        thread::Builder::new().name(format!("caller {peer}")).spawn(work)
+    };
+    if let Err(error) = shortage::ask_again(ask, |_| true) {
+        tracing::error!(%error, %peer, "no thread for a connection");
     }
 }

@@ -22,6 +22,7 @@ use crate::security::places::Place;
 use crate::shared::daemon::Daemon;
 use crate::shared::slots::Slot;
 use crate::shared::supervisor::Session;
+use crate::shortage;
 use crate::texts;
 
 /// The largest frame before a peer is known, in bytes (reference 01 §6.4, §9.3).
@@ -60,12 +61,14 @@ impl Standing {
 
 /// Serves an accepted connection to its end.
 pub(crate) fn serve(daemon: &Daemon, channel: Channel, place: Place) {
-    let peer = channel.address();
-    let client = hosts_access::Client::new(peer, channel.own_address());
-    let name = daemon.config().file_daemon.name.clone();
+    let (peer, own) = (channel.address(), channel.own_address());
     // It may ask a name server or a host that is the stranger's, who takes no place for longer than
     // others do.
-    let asked = threads::start("asks for a name", move || hosts_access::is_allowed(&name, &client));
+    let ask = || {
+        let (name, client) = (daemon.config().file_daemon.name.clone(), hosts_access::Client::new(peer, own));
+        threads::start("asks for a name", move || hosts_access::is_allowed(&name, &client))
+    };
+    let asked = shortage::ask_again(ask, |_| !place.is_sent_away());
     match asked.map(|asked| asked.end(|| !place.is_sent_away())) {
         Ok(Some(Ok(true))) => serve_from(daemon, channel, Standing::Stranger(place)),
         Ok(Some(Ok(false))) => {

@@ -16,6 +16,7 @@ use dns_lookup::LookupErrorKind;
 
 use super::hosts_options::verdict;
 use super::{ident, own_file};
+use crate::shortage;
 
 const ALLOW: &str = "/etc/hosts.allow";
 const DENY: &str = "/etc/hosts.deny";
@@ -149,7 +150,8 @@ pub(crate) fn decide(allow: &str, deny: &str, is_daemon: Matches<'_>, is_client:
 
 /// A longer file than [`MAX_FILE`] is an error: the rules behind may deny.
 fn read(path: &Path) -> io::Result<String> {
-    let bytes = own_file::content(File::open(path)?, MAX_FILE)?;
+    let read = || own_file::content(File::open(path)?, MAX_FILE);
+    let bytes = shortage::ask_again(read, own_file::lacks_something)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

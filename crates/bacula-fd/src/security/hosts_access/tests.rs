@@ -1,6 +1,14 @@
 //! Who may connect, rule by rule.
 
+use std::os::unix::fs::FileExt as _;
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::gettid;
+
 use super::*;
+use crate::alone::alone;
 
 /// A client whose host does not tell its user.
 fn client(address: &str, name: Name) -> Client {
@@ -171,6 +179,44 @@ fn rules_that_can_not_be_read_refuse() {
     assert!(with(&missing, &rules));
     std::fs::write(&rules, "#\n".repeat(1 << 19) + "ALL: ALL\n").unwrap();
     assert!(!with(&missing, &rules), "the rule is behind what is read");
+}
+
+#[test]
+fn rules_are_read_when_there_is_a_descriptor_again() {
+    const NAME: &str = "security::hosts_access::tests::rules_are_read_when_there_is_a_descriptor_again";
+    alone(NAME, |_, _| {}, read_without_a_descriptor);
+}
+
+fn read_without_a_descriptor(folder: &Path) {
+    let [allows, denies] = ["ALL: 192.0.2.8\n", "ALL: 192.0.2.7\n"].map(|rules| {
+        let path = folder.join(rules.replace([' ', '\n'], ""));
+        std::fs::write(&path, rules).unwrap();
+        path
+    });
+    let status = File::open(format!("/proc/self/task/{}/status", gettid())).unwrap();
+    // How often this thread has slept.
+    let sleeps = || {
+        let mut text = [0; 4096];
+        let length = status.read_at(&mut text, 0).unwrap();
+        let text = String::from_utf8_lossy(&text[..length]).into_owned();
+        text.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:").map(str::to_owned)).unwrap()
+    };
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    for (deny, is_in) in [(&allows, true), (&denies, false)] {
+        thread::scope(|scope| {
+            let (begins, begun) = mpsc::channel();
+            scope.spawn(move || {
+                let before = begun.recv().unwrap();
+                while sleeps() == before {
+                    thread::yield_now();
+                }
+                setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+            });
+            setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
+            begins.send(sleeps()).unwrap();
+            assert_eq!(is_allowed_by([&folder.join("missing"), deny], "web-fd", &known()), is_in);
+        });
+    }
 }
 
 #[test]
