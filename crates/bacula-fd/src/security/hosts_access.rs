@@ -44,7 +44,7 @@ pub(crate) struct Client {
 enum Name {
     Known(String),
     Unknown,
-    /// Who knows it does not answer.
+    /// Who knows it does not answer, or it can't be asked, as without a descriptor.
     NotTold,
     /// The name does not lead back to the address.
     Paranoid,
@@ -111,9 +111,10 @@ impl Client {
 }
 
 fn look_up(address: IpAddr) -> Name {
+    use LookupErrorKind::{Again, Memory, System};
     let name = match dns_lookup::lookup_addr(&address) {
         Ok(name) if name.parse::<IpAddr>().is_err() => name,
-        Err(error) if matches!(error.kind(), LookupErrorKind::Again) => return Name::NotTold,
+        Err(error) if matches!(error.kind(), Again | Memory | System) => return Name::NotTold,
         _ => return Name::Unknown,
     };
     let leads_back = (name.as_str(), 0).to_socket_addrs().is_ok_and(|mut all| {

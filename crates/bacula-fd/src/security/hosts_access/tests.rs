@@ -187,6 +187,19 @@ fn rules_are_read_when_there_is_a_descriptor_again() {
     alone(NAME, |_, _| {}, read_without_a_descriptor);
 }
 
+/// The C library reads its configuration at the first question.
+#[test]
+fn a_name_that_can_not_be_asked_for_without_a_descriptor_is_not_told() {
+    const NAME: &str =
+        "security::hosts_access::tests::a_name_that_can_not_be_asked_for_without_a_descriptor_is_not_told";
+    let case = |_: &Path| {
+        let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+        setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
+        assert_eq!(look_up(known().address), Name::NotTold);
+    };
+    alone(NAME, |_, _| {}, case);
+}
+
 fn read_without_a_descriptor(folder: &Path) {
     let [allows, denies] = ["ALL: 192.0.2.8\n", "ALL: 192.0.2.7\n"].map(|rules| {
         let path = folder.join(rules.replace([' ', '\n'], ""));
