@@ -194,6 +194,19 @@ fn settings_beside_the_configuration_are_read_and_a_mistake_names_file_and_line(
 }
 
 #[test]
+fn settings_to_which_a_link_leads_in_vain_end_the_start() {
+    let place = Place::new("dangling");
+    let settings = place.directory.join("bacula-fd.toml");
+    std::os::unix::fs::symlink(place.directory.join("not mounted"), &settings).unwrap();
+    let said = format!("{}: cannot be read: No such file or directory", settings.display());
+    for options in [&["-t", "-c"][..], &["-f", "-c"]] {
+        let output = place.run(options);
+        assert_eq!(output.status.code(), Some(1), "{options:?}");
+        assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
 fn a_start_that_fails_is_told_in_the_form_of_the_log() {
     let place = Place::new("json");
     place.configure("  Plugin Directory = /no/such/directory\n");

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::Path;
@@ -12,8 +12,7 @@ use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings,
 use fd_os::{io_error_text, resolver_text};
 use fd_transport::ConnectError;
 
-use crate::security::certificates;
-use crate::security::pki_keys;
+use crate::security::{certificates, own_file, pki_keys};
 
 /// Longest configuration file that is read, and the most that a program in one may print, in bytes.
 const MAX_FILE: u64 = 64 << 20;
@@ -22,14 +21,18 @@ const MAX_FILE: u64 = 64 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Host;
 
-/// The text of the optional settings file.
+/// The text of the optional settings file; `None` if there is no such file.
 ///
 /// # Errors
-/// What the system says; [`std::io::ErrorKind::NotFound`] when there is none, which is no fault.
-pub(crate) fn read_settings(file: &Path) -> std::io::Result<String> {
+/// What the system says.
+pub(crate) fn read_settings(path: &Path) -> io::Result<Option<String>> {
+    let file = match fs::File::open(path) {
+        Err(error) if own_file::is_missing(&error, path) => return Ok(None),
+        opened => opened?,
+    };
     let mut text = String::new();
-    fs::File::open(file)?.take(MAX_FILE).read_to_string(&mut text)?;
-    Ok(text)
+    file.take(MAX_FILE).read_to_string(&mut text)?;
+    Ok(Some(text))
 }
 
 impl Source for Host {

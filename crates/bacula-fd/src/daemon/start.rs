@@ -314,8 +314,8 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
     let file = Settings::path_beside(&cli.config_file);
     let ended = |text: &dyn Display| ended_by(format!("{text}\n"));
     match host::read_settings(&file) {
-        Ok(text) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Settings::default()),
+        Ok(Some(text)) => Settings::parse(&file, &text).map_err(|error| ended(&error)),
+        Ok(None) => Ok(Settings::default()),
         Err(error) => Err(ended(&texts::unreadable_settings(&file.to_string_lossy(), &io_error_text(&error)))),
     }
 }

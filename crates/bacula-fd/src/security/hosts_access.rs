@@ -133,7 +133,7 @@ pub(crate) fn is_allowed(daemon: &str, client: &Client) -> bool {
 /// The same with the rules of these files.
 fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
     let rules = files.map(|path| match read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(String::new()),
+        Err(error) if own_file::is_missing(&error, path) => Some(String::new()),
         read => read.inspect_err(|error| tracing::error!(%error, ?path, "the rules can't be read: refused")).ok(),
     });
     let [Some(allow), Some(deny)] = rules else { return false };

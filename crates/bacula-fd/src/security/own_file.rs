@@ -29,6 +29,13 @@ pub(crate) fn content(file: File, most: u64) -> io::Result<Vec<u8>> {
     if read as u64 > most { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(content) }
 }
 
+/// Whether there is no file of this name, by the error of opening it. A link that leads nowhere is
+/// one: what it leads to may be on a file system that is not mounted yet.
+pub(crate) fn is_missing(error: &io::Error, path: &Path) -> bool {
+    let is_not_found = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    is_not_found(error) && fs::symlink_metadata(path).is_err_and(|error| is_not_found(&error))
+}
+
 /// Opens the file for reading and writing if it is one that the daemon would make: a regular file
 /// of its own user, with one name and this mode. Otherwise, or if there is none, a new one is made
 /// in its place.

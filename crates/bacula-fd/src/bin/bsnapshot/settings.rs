@@ -93,7 +93,10 @@ impl Settings {
         let failed = |error| Failure::File { doing: "can't read", path: path.to_owned(), error };
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(Vec::new()),
+            // A link that leads nowhere is a file that can't be read.
+            Err(error) if error.kind() == ErrorKind::NotFound && !must_exist && !path.is_symlink() => {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(failed(error)),
         };
         let about = file.metadata().map_err(failed)?;

@@ -1,7 +1,6 @@
 //! Can the configuration be read, and does it hold together?
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
@@ -117,7 +116,7 @@ fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> S
     let file = Settings::path_beside(file);
     let asked = file.clone();
     let (text, hint) = match patience.try_ask(move || read_settings(&asked)) {
-        Ok(text) => match Settings::parse(&file, &text) {
+        Ok(Some(text)) => match Settings::parse(&file, &text) {
             Ok(settings) => {
                 let removed = settings.removed().map(|text| Finding::warning(texts::SETTINGS, text, ""));
                 findings.extend(removed);
@@ -125,7 +124,7 @@ fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> S
             }
             Err(error) => (error.to_string().trim_end().to_owned(), texts::HINT_SETTINGS),
         },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Settings::default(),
+        Ok(None) => return Settings::default(),
         Err(error) => (texts::unreadable(&file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS)),
     };
     findings.push(Finding::fault(texts::SETTINGS, text, hint));

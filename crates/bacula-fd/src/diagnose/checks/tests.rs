@@ -517,3 +517,17 @@ fn no_finding_about_a_line_has_its_password() {
         }
     }
 }
+
+#[test]
+fn settings_to_which_a_link_leads_in_vain_are_a_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let [file, settings] = ["bacula-fd.conf", "bacula-fd.toml"].map(|name| folder.path().join(name));
+    let faults = || {
+        let (findings, _) = configuration::read(file.as_os_str(), &Patience::new());
+        findings.into_iter().map(|finding| finding.text).collect::<Vec<_>>()
+    };
+    let without = faults();
+    std::os::unix::fs::symlink(folder.path().join("not mounted"), &settings).unwrap();
+    let told = format!("{}: No such file or directory", settings.display());
+    assert!(!without.contains(&told) && faults().contains(&told), "{without:?} {:?}", faults());
+}

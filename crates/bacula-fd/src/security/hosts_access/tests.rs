@@ -175,6 +175,9 @@ fn rules_that_can_not_be_read_refuse() {
     assert!(with(&missing, &missing));
     // A directory opens and can't be read.
     assert!(!with(&missing, folder.path()) && !with(folder.path(), &missing));
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&missing, &link).unwrap();
+    assert!(!with(&missing, &link) && !with(&link, &missing), "what it leads to may deny");
     std::fs::write(&rules, "ALL: 192.0.2.8\n").unwrap();
     assert!(with(&missing, &rules));
     std::fs::write(&rules, "#\n".repeat(1 << 19) + "ALL: ALL\n").unwrap();

@@ -1,7 +1,7 @@
 //! The configuration file: every setting, every mistake.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use super::*;
 
@@ -89,13 +89,16 @@ fn a_mistake_is_named_with_its_line() {
 }
 
 #[test]
-fn a_file_that_others_may_write_is_refused() {
+fn a_file_that_others_may_write_or_that_a_link_leads_to_in_vain_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bsnapshot.conf");
     let (settings, understood) = Settings::read(&path, false);
     understood.unwrap();
     assert_eq!(settings, Settings::default());
     assert!(Settings::read(&path, true).1.unwrap_err().to_string().ends_with(": No such file or directory"));
+    symlink(folder.path().join("not mounted"), &path).unwrap();
+    assert!(Settings::read(&path, false).1.unwrap_err().to_string().ends_with(": No such file or directory"));
+    fs::remove_file(&path).unwrap();
     fs::write(&path, "retry = 5\n").unwrap();
     for (mode, good) in [(0o644, true), (0o600, true), (0o664, false), (0o646, false)] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
