@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fd_config::{Config, Tls};
 use fd_os::lock::Mutex;
@@ -29,11 +30,17 @@ pub(crate) struct CertificateEnd {
 
 /// Certificates by resource. A connection keeps those that it began with.
 #[derive(Debug)]
-pub(crate) struct ResourceCertificates(Mutex<Loaded>);
+pub(crate) struct ResourceCertificates {
+    loaded: Mutex<Loaded>,
+    /// How many readings have begun.
+    readings: AtomicU64,
+}
 
 /// What was read.
 #[derive(Debug)]
 struct Loaded {
+    /// The number of the reading.
+    reading: u64,
     own: Option<Certificates>,
     directors: BTreeMap<String, Certificates>,
     consoles: BTreeMap<String, Certificates>,
@@ -46,42 +53,49 @@ impl ResourceCertificates {
     /// # Errors
     /// The first file that can't be used.
     pub(crate) fn load(config: &Config) -> Result<Self, CertificateProblem> {
-        Loaded::read(config).map(|loaded| Self(Mutex::new(loaded)))
+        Loaded::read(config, 0).map(|loaded| Self { loaded: Mutex::new(loaded), readings: AtomicU64::new(0) })
     }
 
-    /// Reads the same files again, for connections that begin from now on.
+    /// Reads the same files again, for connections that begin from now on. Of two readings at a time
+    /// the one that began later counts: the other one may have read a file before it was replaced.
     ///
     /// # Errors
     /// The first file that can't be used. All stay as they are then.
     pub(crate) fn load_again(&self, config: &Config) -> Result<(), CertificateProblem> {
-        *self.0.lock() = Loaded::read(config)?;
+        let reading = self.readings.fetch_add(1, Ordering::SeqCst).saturating_add(1);
+        let read = Loaded::read(config, reading)?;
+        let mut loaded = self.loaded.lock();
+        if loaded.reading < reading {
+            *loaded = read;
+        }
         Ok(())
     }
 
     /// When they end.
     pub(crate) fn ends(&self) -> Vec<CertificateEnd> {
-        self.0.lock().ends.clone()
+        self.loaded.lock().ends.clone()
     }
 
     /// Towards Storage Daemons.
     pub(crate) fn own(&self) -> Option<Certificates> {
-        self.0.lock().own.clone()
+        self.loaded.lock().own.clone()
     }
 
     /// Towards the Director of this name.
     pub(crate) fn of_director(&self, name: &str) -> Option<Certificates> {
-        self.0.lock().directors.get(name).cloned()
+        self.loaded.lock().directors.get(name).cloned()
     }
 
     /// Of the console of this name.
     pub(crate) fn of_console(&self, name: &str) -> Option<Certificates> {
-        self.0.lock().consoles.get(name).cloned()
+        self.loaded.lock().consoles.get(name).cloned()
     }
 }
 
 impl Loaded {
-    fn read(config: &Config) -> Result<Self, CertificateProblem> {
+    fn read(config: &Config, reading: u64) -> Result<Self, CertificateProblem> {
         Ok(Self {
+            reading,
             own: certificates(&config.file_daemon.tls)?,
             directors: each(config.directors.iter().map(|director| (&director.name, &director.tls)))?,
             consoles: each(config.consoles.iter().map(|console| (&console.name, &console.tls)))?,
