@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what helps a test fails the test, like the test itself")]
 
+mod called;
 mod director;
 mod reload;
 mod states;

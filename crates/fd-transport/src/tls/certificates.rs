@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -189,10 +189,14 @@ fn common_names(certificate: &X509Ref) -> impl Iterator<Item = &[u8]> {
     certificate.subject_name().entries_by_nid(Nid::COMMONNAME).map(|entry| entry.data().as_slice())
 }
 
-/// Whether a certificate is that of the host we connected to.
+/// Whether a certificate is that of the host we connected to, or that has called.
 fn is_for_host(certificate: &X509Ref, host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    names_host(certificate, host) || host == "127.0.0.1" && names_host(certificate, "localhost")
+    // A socket of IPv6 has such addresses for who calls over IPv4.
+    let mapped = host.parse::<Ipv6Addr>().ok().and_then(|address| address.to_ipv4_mapped());
+    names_host(certificate, host)
+        || host == "127.0.0.1" && names_host(certificate, "localhost")
+        || mapped.is_some_and(|address| is_for_host(certificate, &address.to_string()))
 }
 
 fn names_host(certificate: &X509Ref, host: &str) -> bool {

@@ -216,13 +216,21 @@ fn a_server_must_be_the_host_that_was_called() {
         ("alternatives", "one.wild.example.org"),
         ("alternatives", "192.0.2.7"),
         ("alternatives", "[2001:db8:0::7]"),
+        ("alternatives", "[::ffff:192.0.2.7]"),
         ("alternatives", "alternatives"),
         ("localhost", "127.0.0.1"),
+        ("localhost", "[::ffff:127.0.0.1]"),
     ];
     for (server, host) in good {
         assert!(matches!(shake(&files.of(server, "ca.pem"), &client, host)[1], Ok(())), "{server} {host}");
     }
-    for (server, host) in [("fd", "127.0.0.1"), ("alternatives", "wild.example.org"), ("alternatives", "192.0.2.8")] {
+    let bad = [
+        ("fd", "127.0.0.1"),
+        ("alternatives", "wild.example.org"),
+        ("alternatives", "192.0.2.8"),
+        ("alternatives", "[::ffff:192.0.2.8]"),
+    ];
+    for (server, host) in bad {
         let [_, refused] = shake(&files.of(server, "ca.pem"), &client, host);
         let Err(Fault::Certificate { reason }) = refused else { panic!("{server} {host}: {refused:?}") };
         assert!(reason.contains(&format!("Host name \"{host}\" did not match presented certificate")), "{reason}");
