@@ -6,7 +6,10 @@ use std::net::TcpListener;
 use std::thread;
 
 use bed::peer::{EOD, Frame, Peer, TERMINATE, answer, hello, key_of_password, logged_in};
-use bed::{Bed, BedOptions, DIRECTOR, FD_PASSWORD, RecordRules, ReservedPort, Result, compare_records};
+use bed::{
+    Bed, BedOptions, ClientOptions, DIRECTOR, FD_PASSWORD, Fd, PATIENCE, RecordRules, ReservedPort, Result,
+    compare_records, wait_for,
+};
 
 use super::CLIENTS;
 
@@ -328,6 +331,49 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// After how much time without a word the kernel asks the other end of the connections to this port
+/// of the host whether it is still there; in hundredths of a second.
+fn keepalive(port: u16) -> Option<u32> {
+    const ESTABLISHED: &str = "01";
+    const KEEPALIVE: &str = "02";
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let remote = format!("0100007F:{port:04X}");
+    table.lines().find_map(|line| {
+        let fields: Vec<_> = line.split_whitespace().collect();
+        let (timer, left) = fields.get(5)?.split_once(':')?;
+        let is_it = fields.get(2..4)? == [remote.as_str(), ESTABLISHED] && timer == KEEPALIVE;
+        is_it.then(|| u32::from_str_radix(left, 16).unwrap())
+    })
+}
+
+/// A Director that vanishes must not keep its place for the kernel's two hours.
+#[test]
+fn the_kernel_asks_for_a_director_that_a_console_has_reached_or_that_has_taken_over() -> Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    client.file_daemon = ["TLS PSK Enable = no", "Heartbeat Interval = 100"].map(ToOwned::to_owned).to_vec();
+    let there = format!("DIR Port = {port}");
+    client.file_daemon.extend(remote("console-0", FD_PASSWORD, &["Address = 127.0.0.1", "TLS PSK Enable = no", &there]));
+    let mut bed = Bed::start(BedOptions::new("keepalive", [client])?.in_clear())?;
+    let mut console = logged_in(bed.client("test")?.port(), "console-0")?;
+    console.send(b"proxy\n")?;
+    let (stream, _) = listener.accept().unwrap();
+    let mut director = Peer::over("FD as a console", stream)?;
+    let is_asked_for = || {
+        wait_for("the kernel to ask for the Director after 100 s", PATIENCE, || {
+            let left = keepalive(port);
+            Ok(if left.is_some_and(|left| left <= 100 * 100) { Ok(()) } else { Err(format!("{left:?}")) })
+        })
+    };
+    connected(&mut console, &mut director)?;
+    is_asked_for()?;
+    director.signal(FD_CALLED)?;
+    director.send(hello(DIRECTOR).as_bytes())?;
+    director.log_in(&key_of_password(FD_PASSWORD), DIRECTOR)?;
+    is_asked_for()
 }
 
 /// Wants its own client to be backed up, over the connection that it has.

@@ -38,8 +38,6 @@ pub(crate) struct Call<'c> {
     pub host: &'c str,
     /// The Director's port.
     pub port: u16,
-    /// Idle time before TCP probes whether the Director is still there.
-    pub keep_idle: Option<Duration>,
 }
 
 /// Why a Director can't be used.
@@ -86,7 +84,8 @@ impl Call<'_> {
             source: None,
             retry_every: RETRY_EVERY,
             give_up_after: GIVE_UP_AFTER,
-            keep_idle: self.keep_idle,
+            // So that a firewall keeps the connection, and a dead line is noticed.
+            keep_idle: Some(self.daemon.config().file_daemon.heartbeat_interval),
             send_buffer: None,
         };
         let mut channel = Channel::connect(&plan, Limits::default(), &Impatient)?;

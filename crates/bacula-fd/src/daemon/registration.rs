@@ -133,7 +133,6 @@ fn stay_ready(daemon: &Arc<Daemon>, director: &Director) {
 fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> {
     let Some(host) = director.address.as_deref() else { return Err(DialError::Greeting(String::new())) };
     let own = &daemon.config().file_daemon;
-    let heartbeat = own.heartbeat_interval;
     let call = Call {
         daemon,
         director: &director.name,
@@ -143,8 +142,6 @@ fn register(daemon: &Daemon, director: &Director) -> Result<Channel, DialError> 
         certificates: daemon.certificates.of_director(&director.name),
         host,
         port: director.port,
-        // So that a firewall keeps the connection, and a dead line is noticed.
-        keep_idle: (!heartbeat.is_zero()).then_some(heartbeat),
     };
     let mut channel = call.dial(&hello::registration(own.name.as_bytes(), call.need().to_wire()))?;
     match channel.recv(GREETING) {

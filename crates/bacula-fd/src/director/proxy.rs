@@ -57,9 +57,8 @@ impl Conversation<'_> {
         let (daemon, certificates) = (self.daemon, &self.daemon.certificates);
         let console = self.resource.console.as_ref().or_else(|| daemon.config().consoles.first());
         let host = console.and_then(|console| console.address.as_ref()).or(address.as_ref())?;
-        let (port, keep_idle, its_certificates) = (*port, None, certificates.of_director(name));
-        let call =
-            Call { daemon, director: name, name, password, tls, certificates: its_certificates, host, port, keep_idle };
+        let (port, its_certificates) = (*port, certificates.of_director(name));
+        let call = Call { daemon, director: name, name, password, tls, certificates: its_certificates, host, port };
         let Some(console) = console else { return Some(call) };
         let Console { name, password, tls, port, .. } = console;
         Some(Call { name, password, tls, port: *port, certificates: certificates.of_console(name), ..call })
