@@ -25,20 +25,24 @@ use crate::shortage;
 /// How often a listener reports that it is alive without any caller.
 const LISTENING: Duration = Duration::from_secs(30);
 
-/// Waits for the next caller, and reports to `pulse`. The listener must not block.
+/// Waits for the next caller, and reports to `pulse`, which rests behind it: the wait for a free
+/// slot may last as long as jobs run, and a listener that is closed has no next caller. The
+/// listener must not block.
 fn await_caller(listener: &TcpListener, pulse: &Pulse) -> io::Result<(TcpStream, SocketAddr)> {
-    loop {
+    let awaited = loop {
         pulse.due_within(LISTENING);
         let mut waits = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         match poll(&mut waits, PollTimeout::try_from(LISTENING).unwrap_or(PollTimeout::MAX)) {
             Ok(_) | Err(Errno::EINTR) => {}
-            Err(errno) => return Err(errno.into()),
+            Err(errno) => break Err(errno.into()),
         }
         match listener.accept() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            accepted => return accepted,
+            accepted => break accepted,
         }
-    }
+    };
+    pulse.rest();
+    awaited
 }
 
 /// The sockets that Directors call.
@@ -82,11 +86,7 @@ fn listen(daemon: &Arc<Daemon>, listener: &TcpListener) {
     }
     loop {
         match await_caller(listener, &pulse) {
-            Ok((stream, peer)) => {
-                // The wait for a free slot may last as long as jobs run.
-                pulse.rest();
-                admit(daemon, stream, peer);
-            }
+            Ok((stream, peer)) => admit(daemon, stream, peer),
             Err(error) if error.raw_os_error() == Some(Errno::EINVAL as i32) => return,
             // Errors of one connection, and temporary ones of the network or of this process
             // (reference 01 §6.1).
@@ -133,5 +133,23 @@ pub(super) fn serve(peer: &str, session: impl FnOnce() + Send + 'static) {
     };
     if let Err(error) = shortage::ask_again(ask, |_| true) {
         tracing::error!(%error, %peer, "no thread for a connection");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::shared::pulses::Pulses;
+
+    #[test]
+    fn a_listener_that_is_closed_is_not_waited_for() {
+        let listeners = Listeners::new(vec![TcpListener::bind("127.0.0.1:0").unwrap()]);
+        listeners.close();
+        let (pulses, in_a_day) = (Pulses::new(), Instant::now() + Duration::from_secs(86_400));
+        let ended = await_caller(&listeners.0[0], &pulses.add("listener"));
+        assert_eq!(ended.unwrap_err().raw_os_error(), Some(Errno::EINVAL as i32));
+        assert!(pulses.overdue(in_a_day).is_empty());
     }
 }
