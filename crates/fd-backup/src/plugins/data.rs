@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fd_fileset::Flags;
 use fd_messages::{MessageType, Stage};
-use fd_plugins::{Io, IoDone, SavePacket, Status};
+use fd_plugins::{Io, IoDone, SavePacket};
 use rustix::fs::OFlags;
 
 use crate::digests::protect::Encryption;
@@ -97,9 +97,7 @@ pub(crate) fn send_data(saver: &mut Saver<'_>, guest: &mut Guest<'_, '_>, file: 
     saver.job.go_on()?;
     let closed = guest.call(|instance, host| instance.io(host, Io::Close))?;
     guest.pass_on(&mut saver.emitter)?;
-    // A plugin that has nothing to say leaves the status as it is: -1, without a number.
-    let has_failed = closed.returned == Status::Error || closed.status < 0 && closed.errno != 0;
-    if has_failed && end.status >= 0 && !guest.host.told_error && !guest.host.is_canceled() {
+    if closed.has_failed_to_close() && end.status >= 0 && !guest.host.told_error && !guest.host.is_canceled() {
         let text = texts::plugin_cannot_close(&file.entry.path, closed.errno);
         saver.emitter.note(Event::Message { kind: MessageType::Error, text, failed: false });
     }

@@ -119,6 +119,12 @@ impl IoDone {
     pub const fn error(errno: i32) -> Self {
         Self { returned: Status::Error, status: -1, errno, offset: 0 }
     }
+
+    /// Whether it says, as the answer to a close, that this has failed. A plugin that has nothing
+    /// to say leaves the status as it is: -1, without a number (reference 07 §5.6).
+    pub const fn has_failed_to_close(self) -> bool {
+        matches!(self.returned, Status::Error) || self.status < 0 && self.errno != 0
+    }
 }
 
 #[cfg(test)]

@@ -287,7 +287,7 @@ impl<'j> CurrentPlugin<'j> {
             self.cancel(report);
         }
         let Ok((done, told_error)) = self.call_and_listen(report, end) else { return };
-        if done.returned == Status::Error
+        if done.has_failed_to_close()
             && !told_error
             && !self.is_canceled()
             && let Some(file) = &self.file

@@ -439,6 +439,23 @@ fn failures_that_a_plugin_does_not_report_are_reported() {
     assert_eq!(restored.told(), [(MessageType::Error, "It failed\n".to_owned())]);
 }
 
+/// A plugin that sets nothing leaves the status as it was: -1. A program has a number.
+#[test]
+fn a_close_has_failed_by_what_it_returns_or_by_its_status_and_a_number() {
+    let quiet = |done: IoDone| IoDone { returned: Status::Ok, ..done };
+    for (close, has_failed) in [
+        (IoDone { status: 0, ..IoDone::error(5) }, true),
+        (quiet(IoDone::error(5)), true),
+        (quiet(IoDone::error(0)), false),
+        (IoDone { errno: 5, ..IoDone::bytes(5) }, false),
+    ] {
+        let restored = restore(Answers { close, ..Answers::default() }, &one_file());
+        let text = "Plugin could not close /@tp/file: ERR=Input/output error\n".to_owned();
+        let told = if has_failed { vec![(MessageType::Error, text)] } else { vec![] };
+        assert_eq!(restored.told(), told, "{close:?}");
+    }
+}
+
 #[test]
 fn data_that_differs_from_its_digest_is_reported() {
     for (kind, stream) in [
