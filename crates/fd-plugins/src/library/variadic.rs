@@ -210,7 +210,8 @@ impl Frame {
         name.get(slashes.rev().nth(1).map_or(0, |at| at + 1)..).unwrap_or_default().to_vec()
     }
 
-    /// The text that the format in this register makes of the rest.
+    /// The text that the format in this register makes of the rest. `%c` may put a NUL into it, and
+    /// what is a text in C ends there.
     ///
     /// # Safety
     /// The register has the address of a format, or null, and the rest are its arguments.
@@ -221,7 +222,9 @@ impl Frame {
         }
         // SAFETY: the caller vouches for the format.
         let format = unsafe { CStr::from_ptr(format) };
-        printf::format(format.to_bytes(), LONGEST_TEXT - 1, &mut self.rest)
+        let mut text = printf::format(format.to_bytes(), LONGEST_TEXT - 1, &mut self.rest);
+        text.truncate(text.iter().position(|byte| *byte == 0).unwrap_or(text.len()));
+        text
     }
 }
 

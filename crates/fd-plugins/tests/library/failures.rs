@@ -242,8 +242,12 @@ fn nonsense_ends_the_plugin_host() {
 }
 
 fn odd_habits_do_no_harm() {
-    for what in ["fork", "leak", "print", "thread"] {
-        assert_eq!(through(&mut Daemon::default(), &format!("odd: startBackupFile={what}")), None, "{what}");
+    for (what, said) in
+        [("fork", ""), ("leak", ""), ("print", ""), ("thread", "Info from a thread of the plugin\n"), ("nul", "Info a")]
+    {
+        let mut daemon = Daemon::default();
+        assert_eq!(through(&mut daemon, &format!("odd: startBackupFile={what}")), None, "{what}");
+        assert_eq!(daemon.said.concat(), said, "{what}");
     }
 }
 

@@ -175,6 +175,10 @@ static int odd(struct bp_context *context, const char *function)
     }
     if (!strncmp(what, "fatal", 5))
         say(context, M_ABORT, "the end");
+    if (!strncmp(what, "nul", 3)) {
+        daemon_functions->job_message(context, __FILE__, __LINE__, M_INFO, 0, "a%cb\n", 0);
+        daemon_functions->debug_message(context, __FILE__, __LINE__, 10, "a%cb\n", 0);
+    }
     if (!strncmp(what, "user", 4))
         tell_user(context);
     if (!strncmp(what, "network", 7))
