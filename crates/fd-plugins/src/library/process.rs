@@ -52,7 +52,7 @@ pub(crate) struct Process {
     live: AtomicU64,
     /// The memory of the instances, for their marks.
     memories: Mutex<Vec<Weak<File>>>,
-    /// The function in which it has died.
+    /// The function in which it has died, or for which it was ended.
     died_in: OnceLock<Function>,
     /// No new instance may begin here.
     retired: AtomicBool,
@@ -233,8 +233,9 @@ impl Process {
         self.leader.lock().ended()
     }
 
-    /// The function in which it has died: that of the thread which received the signal. Whether it
-    /// is that of another instance than the one with this memory.
+    /// The function in which it has died: that of the thread which received the signal. If none
+    /// did, that of the instance with this memory, if it was in one. Whether this instance had no
+    /// part in it.
     pub(crate) fn died_in(&self, own: &File) -> (Function, bool) {
         let marks = |memory: &File| {
             let mut bytes = [0; marks::LENGTH];
@@ -249,7 +250,8 @@ impl Process {
         }
         let memories = self.memories.lock();
         let mut others = memories.iter().filter_map(Weak::upgrade).map(|memory| marks(&memory));
-        others.find(|(_, at_fault)| *at_fault).map_or((function, false), |(function, _)| (function, true))
+        let fault = others.find(|(_, at_fault)| *at_fault);
+        fault.map_or((function, function == Function::None), |(function, _)| (function, true))
     }
 
     /// How it has ended, if it was about to.
@@ -282,6 +284,12 @@ impl Process {
     pub(crate) fn kill(&self) {
         self.retire();
         self.leader.lock().kill();
+    }
+
+    /// The same because of this function of an instance. Other instances are told so.
+    pub(crate) fn kill_for(&self, function: Function) {
+        self.died_in.get_or_init(|| function);
+        self.kill();
     }
 
     /// An instance has ended. If nothing begins here any more and it was the last one, the process

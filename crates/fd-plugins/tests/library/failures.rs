@@ -134,14 +134,34 @@ fn the_death_in_one_job_is_told_in_another() {
 }
 
 fn a_job_that_does_not_use_a_plugin_does_not_hear_of_its_death() {
-    let mut other = Daemon::default();
-    let (mut idle, _) = odd().begin(&mut other).unwrap();
-    text(through(&mut Daemon::default(), "odd: checkFile=segv").as_ref());
-    assert_eq!(idle.event(&mut other, &Event::StartBackupJob), Ok(Status::Ok));
-    // Until it wants something of it.
-    let gone = idle.event(&mut other, &Event::BackupCommand(b"odd: none")).unwrap_err();
-    assert!(text(Some(&gone)).contains("died in checkFile of another job"));
-    assert_eq!(idle.end(&mut other), Ok(()));
+    // Of a process that ends by itself nothing tells in which job.
+    for (kind, place) in [("segv", "checkFile of another job"), ("exit", "handlePluginEvent")] {
+        let mut other = Daemon::default();
+        let (mut idle, _) = odd().begin(&mut other).unwrap();
+        text(through(&mut Daemon::default(), &format!("odd: checkFile={kind}")).as_ref());
+        assert_eq!(idle.event(&mut other, &Event::StartBackupJob), Ok(Status::Ok), "{kind}");
+        // Until it wants something of it.
+        let gone = idle.event(&mut other, &Event::BackupCommand(b"odd: none")).unwrap_err();
+        let text = text(Some(&gone));
+        assert!(text.contains(&format!("died in {place}: ")), "{text}");
+        assert_eq!(idle.end(&mut other), Ok(()));
+    }
+}
+
+/// Two other jobs in a plugin host that the daemon ends because of this function of one: only the
+/// one that uses the plugin hears of it.
+fn ends_for(plugin: &Library, function: &str, fail: impl FnOnce() -> Option<Gone>) -> Gone {
+    let mut others = [(); 2].map(|()| Daemon::default());
+    let [idle_host, used_host] = &mut others;
+    let (mut idle, _) = plugin.begin(idle_host).unwrap();
+    let mut used = begun(plugin, used_host, "odd: none").unwrap();
+    let gone = fail().expect("it fails");
+    assert_eq!(idle.event(idle_host, &Event::StartBackupJob), Ok(Status::Ok));
+    assert_eq!(idle.end(idle_host), Ok(()));
+    let text = String::from_utf8(used.end_backup_file(used_host).unwrap_err().text).unwrap();
+    assert!(text.contains(&format!("died in {function} of another job: signal 9 ")), "{text}");
+    assert_eq!(used.end(used_host), Ok(()));
+    gone
 }
 
 /// Cancels the job when the plugin is in a call: the plugin is told, and then its time begins.
@@ -224,7 +244,8 @@ fn a_call_has_its_time() {
     thread::scope(|scope| {
         for (plugin, function) in [(&at_ends, "freePlugin"), (&between, "checkFile")] {
             scope.spawn(move || {
-                let gone = through_all(plugin, &mut Daemon::default(), &format!("odd: {function}=hang")).unwrap();
+                let command = format!("odd: {function}=hang");
+                let gone = ends_for(plugin, function, || through_all(plugin, &mut Daemon::default(), &command));
                 let expected = format!("{function} has not returned for 10 s. The plugin host was ended.\n");
                 assert!(!gone.canceled && String::from_utf8_lossy(&gone.text).ends_with(&expected), "{gone:?}");
             });
@@ -239,6 +260,10 @@ fn nonsense_ends_the_plugin_host() {
         assert!(text.starts_with("Plugin odd-fd.so: the plugin host") && text.contains("checkFile"), "{text}");
         assert_eq!(through(&mut Daemon::default(), "odd: none"), None);
     }
+    // A name of 2 MiB.
+    let long = || through(&mut Daemon::default(), "odd: startBackupFile=long");
+    let text = text(Some(&ends_for(odd(), "startBackupFile", long)));
+    assert!(text.contains("the plugin host failed in startBackupFile") && text.contains("It was ended."), "{text}");
 }
 
 fn odd_habits_do_no_harm() {

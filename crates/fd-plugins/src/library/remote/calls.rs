@@ -199,15 +199,15 @@ impl RemoteInstance {
         let (text, canceled) = match failure {
             Failure::Canceled => (texts::still_runs(file, function.name(), self.grace.as_secs()), true),
             Failure::Late(limit) => {
-                self.link.process.kill();
+                self.link.process.kill_for(function);
                 (texts::late(file, function.name(), limit.as_secs()), false)
             }
             Failure::Nonsense(nonsense) => {
-                self.link.process.kill();
+                self.link.process.kill_for(function);
                 (texts::nonsense(file, function.name(), &nonsense.to_string()), false)
             }
             Failure::System(error) => {
-                self.link.process.kill();
+                self.link.process.kill_for(function);
                 (texts::nonsense(file, function.name(), &fd_os::io_error_text(&error)), false)
             }
             Failure::Closed => {
@@ -215,8 +215,12 @@ impl RemoteInstance {
                 let end = self.link.process.ends_soon();
                 let (running, elsewhere) = self.link.process.died_in(&self.shared);
                 is_elsewhere = elsewhere;
-                let function = if running == Function::None { function } else { running };
-                let place = if elsewhere { texts::of_another_job(function.name()) } else { function.name().to_owned() };
+                let place = match running {
+                    // Nothing tells where.
+                    Function::None => function.name().to_owned(),
+                    _ if elsewhere => texts::of_another_job(running.name()),
+                    _ => running.name().to_owned(),
+                };
                 match end {
                     Some(status) => (texts::died(file, &place, &texts::ended(signal_or_status(status))), false),
                     None => (texts::hung_up(file, &place), false),
