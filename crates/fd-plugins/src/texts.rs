@@ -155,6 +155,11 @@ pub(crate) fn read_too_much(file: &[u8], got: i32, most: i32) -> Vec<u8> {
     about(file, &format!("pluginIO says that it has read {got} bytes of at most {most}."))
 }
 
+/// Threads of a plugin that say more than is held.
+pub(crate) fn threads_say_too_much(file: &[u8]) -> Vec<u8> {
+    about(file, "its threads say more during a call than is held; the rest is left out.")
+}
+
 /// A plugin with an ACL or attributes of an impossible length.
 pub(crate) fn too_long_for_an_acl(file: &[u8], got: i32) -> Vec<u8> {
     about(file, &format!("handleXACLdata says that there are {got} bytes."))

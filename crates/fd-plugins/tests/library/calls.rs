@@ -86,6 +86,17 @@ fn a_thread_of_the_plugin_is_heard() {
     let mut daemon = Daemon::default();
     save(&mut daemon, "odd: startBackupFile=thread");
     assert_eq!(daemon.said, ["Info from a thread of the plugin\n"]);
+    // Among many texts that are written nowhere, too.
+    let mut daemon = Daemon::default();
+    save(&mut daemon, "odd: debugs=2000 startBackupFile=thread");
+    assert_eq!(daemon.said, ["Info from a thread of the plugin\n"]);
+    // What has no room is told of once.
+    let mut daemon = Daemon::default();
+    save(&mut daemon, "odd: messages=2000 startBackupFile=thread");
+    let (last, held) = daemon.said.split_last().unwrap();
+    assert_eq!(held, ["Info from a thread of the plugin\n"; 1000]);
+    assert!(last.ends_with(": its threads say more during a call than is held; the rest is left out.\n"), "{last}");
+    assert!(last.starts_with("Warning Plugin odd-"), "{last}");
 }
 
 fn what_a_plugin_prints_disturbs_nothing() {

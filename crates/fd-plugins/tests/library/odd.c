@@ -50,8 +50,12 @@ static long long number(const char *command, const char *word, long long otherwi
 
 static void *talk(void *context)
 {
+    const char *command = job_of(context)->command;
     int canceled = 7;
-    say(context, M_INFO, "from a thread of the plugin");
+    for (long long left = number(command, "debugs=", 0); left; left--)
+        daemon_functions->debug_message(context, __FILE__, __LINE__, 900, "nothing\n");
+    for (long long left = number(command, "messages=", 1); left; left--)
+        say(context, M_INFO, "from a thread of the plugin");
     daemon_functions->get_value(context, VAR_IS_CANCELED, &canceled);
     return NULL;
 }

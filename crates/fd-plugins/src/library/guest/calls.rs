@@ -104,7 +104,7 @@ impl Calls {
         self.shared.memory.mark(function.mark());
         let answer = self.execute(call);
         self.shared.memory.mark(Function::None.mark());
-        self.shared.say_notes();
+        self.shared.say_notes(&self.file);
         let message = FromHost::Answer(answer);
         self.shared.with_line(|line| line.say(&message))?;
         let FromHost::Answer(answer) = message else { return Err(io::ErrorKind::InvalidData.into()) };

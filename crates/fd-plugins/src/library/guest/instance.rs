@@ -18,10 +18,13 @@ use super::mapping::Mapping;
 use crate::api::host::Value;
 use crate::library::abi::Context;
 use crate::library::values::c_text;
-use crate::library::wire::{FromHost, Note, Reply, Request};
+use crate::library::wire::{Bytes, FromHost, Note, Reply, Request};
+use crate::texts;
 
-/// Most messages of threads that are in no call.
+/// Most messages of threads that are in no call; half as many if they are texts for debugging.
 const MOST_NOTES: usize = 1000;
+/// Number of [`fd_messages::MessageType::Warning`].
+const WARNING: i32 = 6;
 /// Most texts that an instance keeps for its plugin.
 const MOST_TEXTS: usize = 4096;
 
@@ -65,7 +68,31 @@ pub(super) struct Shared {
     /// Texts that the plugin may point to.
     texts: Mutex<Vec<CString>>,
     /// What threads have said that are in no call.
-    notes: Mutex<Vec<Note>>,
+    notes: Mutex<Notes>,
+}
+
+/// What threads have said that are in no call, and whether messages had no room.
+#[derive(Default, Debug)]
+struct Notes {
+    held: Vec<Note>,
+    is_full: bool,
+}
+
+impl Notes {
+    /// Holds it if there is room. Texts for debugging, most of which are written nowhere, leave
+    /// room for messages, and these for what is said without words.
+    fn push(&mut self, note: Note) {
+        let most = match note {
+            Note::Debug(..) => MOST_NOTES / 2,
+            Note::Message(..) => MOST_NOTES,
+            Note::Verifies => MOST_NOTES + 1,
+        };
+        if self.held.len() < most {
+            self.held.push(note);
+        } else {
+            self.is_full |= matches!(note, Note::Message(..));
+        }
+    }
 }
 
 /// The structure that the plugin gets with each call. Only the plugin changes it.
@@ -202,10 +229,7 @@ impl Shared {
         })
         .is_none();
         if foreign {
-            let mut notes = self.notes.lock();
-            if notes.len() < MOST_NOTES {
-                notes.push(note);
-            }
+            self.notes.lock().push(note);
         }
     }
 
@@ -214,9 +238,11 @@ impl Shared {
         with_line(self.handle, |line| line.ask(request).ok()).flatten()
     }
 
-    /// Says what threads have said meanwhile that are in no call.
-    pub(super) fn say_notes(&self) {
-        for note in std::mem::take(&mut *self.notes.lock()) {
+    /// Says what threads of the plugin in this file have said meanwhile that are in no call.
+    pub(super) fn say_notes(&self, file: &[u8]) {
+        let Notes { held, is_full } = std::mem::take(&mut *self.notes.lock());
+        let lost = is_full.then(|| Note::Message(WARNING, Bytes(texts::threads_say_too_much(file))));
+        for note in held.into_iter().chain(lost) {
             self.note(note);
         }
     }
