@@ -110,6 +110,13 @@ impl<'j> CurrentPlugin<'j> {
         self.access.facts.is_canceled()
     }
 
+    /// Whether a plugin has failed because its job was canceled. After its own fatal message, too,
+    /// the job is over, and the file is named. The number alone may be that of an operation of the
+    /// plugin's.
+    fn was_canceled(&self, done: IoDone) -> bool {
+        done.errno == Errno::ECANCELED as i32 && self.is_canceled()
+    }
+
     pub(crate) const fn is_lost(&self) -> bool {
         self.is_lost
     }
@@ -180,9 +187,7 @@ impl<'j> CurrentPlugin<'j> {
                 Created::Data(Taker::Plugin { address: 0 })
             }
             Ok(done) => {
-                // A plugin that was canceled says so; after its own fatal message, too, the job is
-                // over, and the file is named.
-                if done.errno != Errno::ECANCELED as i32 {
+                if !self.was_canceled(done) {
                     report.now(MessageType::Error, &texts::plugin_open_failed(name, done.errno));
                 }
                 Created::Kept
@@ -235,7 +240,7 @@ impl<'j> CurrentPlugin<'j> {
                 *at = at.saturating_add(data.len() as u64);
                 Ok(())
             }
-            _ if done.errno == Errno::ECANCELED as i32 => Err(None),
+            _ if self.was_canceled(done) => Err(None),
             Ok(written) => Err(Some(texts::wrong_write_size(data.len(), written))),
             Err(_negative) => {
                 let errno = Errno::from_raw(done.errno);

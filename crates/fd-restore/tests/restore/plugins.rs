@@ -132,6 +132,12 @@ fn what_is_not_made_is_reported_and_left_out() {
             "fd_plugins.c:1235 Could not create /@tp/file: ERR=Permission denied\n",
             2,
         ),
+        // Nothing has canceled the job.
+        (
+            Answers { open: IoDone::error(125), ..Answers::default() },
+            "fd_plugins.c:1235 Could not create /@tp/file: ERR=Operation canceled\n",
+            2,
+        ),
         (Answers { offers: Offers { create_file: false, ..offers }, ..Answers::default() }, refused, 2),
         (
             Answers { offers: Offers { io: false, ..offers }, ..Answers::default() },
@@ -300,7 +306,9 @@ fn a_failed_write_ends_the_file_but_not_the_restore() {
     let failed =
         "restore.c:1524 Write error at byte=0 block=0 write_len=5 lerror=0 on /@tp/file: ERR=No space left on device\n";
     let short = "restore.c:1520 Wrong write size error at byte=0 block=0 wanted=5 wrote=4\n";
-    for (done, text) in [(IoDone::error(28), failed), (IoDone::bytes(4), short)] {
+    // Nothing has canceled the job.
+    let canceled = failed.replace("No space left on device", "Operation canceled");
+    for (done, text) in [(IoDone::error(28), failed), (IoDone::bytes(4), short), (IoDone::error(125), &*canceled)] {
         let mut volume = one_file();
         volume.file("/next", b"next");
         let restored = restore(Answers { write: Some(done), ..Answers::default() }, &volume);
