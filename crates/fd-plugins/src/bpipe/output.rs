@@ -11,6 +11,8 @@ use crate::texts;
 
 /// Most bytes of one message, as in the stock daemon.
 const MOST: usize = 1024;
+/// What a pipe holds, if the kernel doesn't say.
+const USUAL_SIZE: usize = 64 << 10;
 
 /// The end of a pipe where a program's words come out. Reads never wait.
 #[derive(Debug)]
@@ -32,18 +34,21 @@ impl<R: Read + AsFd> Output<R> {
         self.pipe.as_ref().map(AsFd::as_fd)
     }
 
-    /// Says what has come: the lines of each read in one message. Whether there was anything.
-    pub(crate) fn forward(&mut self, host: &mut dyn Host, file: &[u8]) -> bool {
-        let mut any = false;
+    /// Says what has come: the lines of each read in one message. It takes no more than the pipe
+    /// holds, so that it returns whatever comes meanwhile.
+    pub(crate) fn forward(&mut self, host: &mut dyn Host, file: &[u8]) {
+        let size = self.pipe.as_ref().and_then(|pipe| fcntl(pipe, FcntlArg::F_GETPIPE_SZ).ok());
+        let mut left = size.and_then(|size| usize::try_from(size).ok()).unwrap_or(USUAL_SIZE);
         let mut buffer = [0; MOST];
         while let Some(pipe) = &mut self.pipe
+            && left > 0
             && !host.facts().is_canceled()
         {
             let rest = buffer.get_mut(self.begun.len()..).unwrap_or_default();
             match pipe.read(rest) {
                 Ok(0) => self.pipe = None,
                 Ok(count) => {
-                    any = true;
+                    left = left.saturating_sub(count);
                     self.begun.extend_from_slice(rest.get(..count).unwrap_or_default());
                     self.say_lines(host, file);
                 }
@@ -55,7 +60,6 @@ impl<R: Read + AsFd> Output<R> {
         if self.pipe.is_none() {
             self.say_rest(host, file);
         }
-        any
     }
 
     /// Says the lines that have come, or what is as long as a message may be.

@@ -209,9 +209,10 @@ impl Running {
         };
         while !unread && !host.facts().is_canceled() {
             let ended = self.program.has_ended();
-            let said = self.output.forward(host, file);
-            // Processes that it has left behind may keep the pipe open.
-            if ended && !said {
+            self.output.forward(host, file);
+            // All that it has said was in the pipe. Processes that it has left behind may keep that
+            // open, and talk on.
+            if ended {
                 self.output.say_rest(host, file);
                 return outcome(self.program.wait(&|| true));
             }
@@ -231,7 +232,7 @@ impl Running {
             return self.close(host, file);
         }
         let _status = self.program.end();
-        let _is_more = self.output.forward(host, file);
+        self.output.forward(host, file);
         self.output.say_rest(host, file);
         None
     }

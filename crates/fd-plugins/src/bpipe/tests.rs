@@ -232,12 +232,17 @@ fn a_reader_that_goes_on_after_its_data_is_waited_for() {
 
 #[test]
 fn a_service_that_a_reader_leaves_behind_holds_no_job() {
-    let mut host = TestHost::default();
-    let (data, closed) = save(&mut host, "sleep 1000000 >&- & echo $!");
-    assert_eq!(closed, 0);
-    let number: i32 = String::from_utf8(data).unwrap().trim().parse().unwrap();
-    // It still runs.
-    nix::sys::signal::kill(nix::unistd::Pid::from_raw(number), nix::sys::signal::Signal::SIGKILL).unwrap();
+    // One that says more than is heard, when the reader ends.
+    let talks = "trap 'exit 0' USR1; sh -c 'trap \"\" PIPE; echo $$; exec >&-; line=$(printf %04096d 0); \
+                 for n in $(seq 99); do echo $line >&2; done; kill -USR1 $PPID; while true; do echo $line >&2; done' & \
+                 exec >&-; wait";
+    for reader in ["sleep 1000000 >&- & echo $!", talks] {
+        let (data, closed) = save(&mut TestHost::default(), reader);
+        assert_eq!(closed, 0);
+        let number: i32 = String::from_utf8(data).unwrap().trim().parse().unwrap();
+        // It still runs.
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(number), nix::sys::signal::Signal::SIGKILL).unwrap();
+    }
 }
 
 #[test]
