@@ -80,8 +80,8 @@ fn guarded(call: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(ERROR)
 }
 
-/// Calls the instance of a context. Returns the number that the daemon gets; a plugin that can't be
-/// called any more is reported.
+/// Calls the instance of a context, unless it is in a call. Returns the number that the daemon gets;
+/// a plugin that can't be called any more is reported.
 ///
 /// # Safety
 /// The context is one that [`new_plugin`] got.
@@ -89,7 +89,9 @@ unsafe fn with(context: *mut Context, call: impl FnOnce(&mut dyn Instance, &mut 
     guarded(|| {
         // SAFETY: the caller vouches for the context.
         let Some(job) = (unsafe { job(context) }) else { return ERROR };
-        let mut state = job.state.lock();
+        // A daemon tells a plugin that adds a command of its own of that at once, within the call
+        // (reference 07 §3.5). Nothing else is called in a call.
+        let Some(mut state) = job.state.try_lock() else { return 0 };
         let State { instance, kept, estimates, may_register } = &mut *state;
         let Some(instance) = instance else { return ERROR };
         // SAFETY: the same.
