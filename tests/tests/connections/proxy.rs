@@ -356,7 +356,11 @@ fn the_kernel_asks_for_a_director_that_a_console_has_reached_or_that_has_taken_o
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     client.file_daemon = ["TLS PSK Enable = no", "Heartbeat Interval = 100"].map(ToOwned::to_owned).to_vec();
     let there = format!("DIR Port = {port}");
-    client.file_daemon.extend(remote("console-0", FD_PASSWORD, &["Address = 127.0.0.1", "TLS PSK Enable = no", &there]));
+    client.file_daemon.extend(remote(
+        "console-0",
+        FD_PASSWORD,
+        &["Address = 127.0.0.1", "TLS PSK Enable = no", &there],
+    ));
     let mut bed = Bed::start(BedOptions::new("keepalive", [client])?.in_clear())?;
     let mut console = logged_in(bed.client("test")?.port(), "console-0")?;
     console.send(b"proxy\n")?;

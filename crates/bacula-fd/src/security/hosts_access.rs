@@ -9,7 +9,7 @@
 use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use dns_lookup::LookupErrorKind;
@@ -113,15 +113,17 @@ impl Client {
 fn look_up(address: IpAddr) -> Name {
     use LookupErrorKind::{Again, Memory, System};
     let name = match dns_lookup::lookup_addr(&address) {
+        // A name that looks like an address must not match as one.
         Ok(name) if name.parse::<IpAddr>().is_err() => name,
         Err(error) if matches!(error.kind(), Again | Memory | System) => return Name::NotTold,
         _ => return Name::Unknown,
     };
-    let leads_back = (name.as_str(), 0).to_socket_addrs().is_ok_and(|mut all| {
-        // A name that looks like an address must not match as one.
-        all.any(|found| found.ip().to_canonical() == address)
-    });
-    if leads_back { Name::Known(name) } else { Name::Paranoid }
+    let mut addresses = match dns_lookup::getaddrinfo(Some(&name), None, None) {
+        Ok(found) => found.flatten().map(|found| found.sockaddr.ip().to_canonical()),
+        Err(error) if matches!(error.kind(), Again | Memory | System) => return Name::NotTold,
+        Err(_) => return Name::Paranoid,
+    };
+    if addresses.any(|found| found == address) { Name::Known(name) } else { Name::Paranoid }
 }
 
 /// Whether `client` may connect to `daemon`. A missing file allows every client; one that can't be
@@ -132,11 +134,13 @@ pub(crate) fn is_allowed(daemon: &str, client: &Client) -> bool {
 
 /// The same with the rules of these files.
 fn is_allowed_by(files: [&Path; 2], daemon: &str, client: &Client) -> bool {
-    let rules = files.map(|path| match read(path) {
+    let rules = |path| match read(path) {
         Err(error) if own_file::is_missing(&error, path) => Some(String::new()),
         read => read.inspect_err(|error| tracing::error!(%error, ?path, "the rules can't be read: refused")).ok(),
-    });
-    let [Some(allow), Some(deny)] = rules else { return false };
+    };
+    let [allow, deny] = files;
+    let Some(allow) = rules(allow) else { return false };
+    let Some(deny) = rules(deny) else { return false };
     decide(&allow, &deny, &|token| is_daemon(token, daemon, client), &|token| is_client(token, client, 0))
 }
 

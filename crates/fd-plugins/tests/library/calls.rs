@@ -97,6 +97,11 @@ fn a_thread_of_the_plugin_is_heard() {
     assert_eq!(held, ["Info from a thread of the plugin\n"; 1000]);
     assert!(last.ends_with(": its threads say more during a call than is held; the rest is left out.\n"), "{last}");
     assert!(last.starts_with("Warning Plugin odd-"), "{last}");
+    // A job whose plugin has given up does not end good.
+    let mut daemon = Daemon::default();
+    save(&mut daemon, "odd: messages=2000 fatal=1 startBackupFile=thread");
+    let last = daemon.said.last().unwrap();
+    assert!(last.starts_with("Fatal Plugin odd-"), "{last}");
 }
 
 fn what_a_plugin_prints_disturbs_nothing() {

@@ -56,6 +56,8 @@ static void *talk(void *context)
         daemon_functions->debug_message(context, __FILE__, __LINE__, 900, "nothing\n");
     for (long long left = number(command, "messages=", 1); left; left--)
         say(context, M_INFO, "from a thread of the plugin");
+    if (number(command, "fatal=", 0))
+        say(context, M_FATAL, "from a thread of the plugin");
     daemon_functions->get_value(context, VAR_IS_CANCELED, &canceled);
     return NULL;
 }

@@ -276,23 +276,9 @@ impl<'j> CurrentPlugin<'j> {
 
     /// Ends the data of the current file, which remains the plugin's if the plugin takes it.
     pub(crate) fn close(&mut self, report: &mut Report<'_>) {
-        self.end_data(report, |instance, host| instance.io(host, Io::Close));
-    }
-
-    fn end_data(
-        &mut self,
-        report: &mut Report<'_>,
-        end: impl FnOnce(&mut dyn Instance, &mut dyn Host) -> Called<IoDone>,
-    ) {
-        if self.stage != Stage::Made {
-            self.stage = Stage::Nothing;
-            return;
-        }
-        if self.is_canceled() {
-            self.cancel(report);
-        }
-        let Ok((done, told_error)) = self.call_and_listen(report, end) else { return };
-        if done.has_failed_to_close()
+        let end = self.end_data(report, |instance, host| instance.io(host, Io::Close));
+        if let Some((done, told_error)) = end
+            && done.has_failed_to_close()
             && !told_error
             && !self.is_canceled()
             && let Some(file) = &self.file
@@ -301,10 +287,27 @@ impl<'j> CurrentPlugin<'j> {
         }
     }
 
+    /// What the plugin says to that, and whether it has told of an error.
+    fn end_data(
+        &mut self,
+        report: &mut Report<'_>,
+        end: impl FnOnce(&mut dyn Instance, &mut dyn Host) -> Called<IoDone>,
+    ) -> Option<(IoDone, bool)> {
+        if self.stage != Stage::Made {
+            self.stage = Stage::Nothing;
+            return None;
+        }
+        if self.is_canceled() {
+            self.cancel(report);
+        }
+        self.call_and_listen(report, end).ok()
+    }
+
     /// Gives the current file up; `is_open`: the plugin takes its data.
     pub(crate) fn abandon(&mut self, is_open: bool, report: &mut Report<'_>) {
         if is_open {
-            self.end_data(report, |instance, host| instance.give_up(host));
+            // Why it is given up was told.
+            let _done = self.end_data(report, |instance, host| instance.give_up(host));
         }
         self.stage = Stage::Nothing;
     }

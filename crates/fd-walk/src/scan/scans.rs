@@ -2,7 +2,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fd_os::lock::Mutex;
 use fd_records::Stat;
@@ -24,7 +24,7 @@ const FEW: u64 = 2000;
 /// A lookup takes no longer where storage is not late. Then a scan is waited for, as lookups would
 /// only take the processors from it. Where storage is late, many go on beside it.
 const LOOKUP: Duration = Duration::from_micros(20);
-/// It is waited for no longer.
+/// A walk waits no longer for its scans.
 const LONGEST: Duration = Duration::from_secs(10);
 
 /// More file systems, of which a subvolume is one, are not considered in a walk.
@@ -84,7 +84,7 @@ impl Watched {
     /// How long a scan takes at most where storage is not late.
     fn patience(&self) -> Duration {
         let lookups = self.inodes.map_or(0, |(in_use, at_once)| in_use / at_once);
-        LOOKUP.saturating_mul(u32::try_from(lookups).unwrap_or(u32::MAX)).min(LONGEST)
+        LOOKUP.saturating_mul(u32::try_from(lookups).unwrap_or(u32::MAX))
     }
 
     /// What becomes of it when a scan is refused: one that is too long now may pay later.
@@ -123,6 +123,8 @@ pub(crate) struct Scans {
     at: Vec<(u64, State)>,
     steps: u64,
     left_out: u64,
+    /// So long it may still be waited for scans.
+    patience: Duration,
 }
 
 impl Scans {
@@ -131,7 +133,7 @@ impl Scans {
         // What is to come must count as changed.
         let setting = if since > Moment::now().seconds() { InodeScan::Off } else { setting };
         let wanted = Wanted { since, compared, most: u64::MAX };
-        Self { setting, wanted, at: Vec::new(), steps: 0, left_out: 0 }
+        Self { setting, wanted, at: Vec::new(), steps: 0, left_out: 0, patience: LONGEST }
     }
 
     /// Whether there may be scans.
@@ -175,7 +177,9 @@ impl Scans {
             let Some(turn) = Turn::take(dev) else { return Ok(None) };
             match Run::begin(directory, turn, Wanted { most, ..self.wanted }) {
                 Ok(run) => {
-                    run.wait(watched.patience(), || !is_always && !is_canceled());
+                    let begun = Instant::now();
+                    run.wait(watched.patience().min(self.patience), || !is_always && !is_canceled());
+                    self.patience = self.patience.saturating_sub(begun.elapsed());
                     *state = State::Begun(run, *watched);
                 }
                 Err(refusal) => {
@@ -338,6 +342,7 @@ impl Scans {
             at,
             steps: 0,
             left_out: 0,
+            patience: LONGEST,
         }
     }
 }
@@ -389,7 +394,6 @@ mod tests {
         let watched = |inodes| Watched { met: 32, is_whole: true, least: 0, inodes };
         assert_eq!(watched(Some((300_000, 12))).patience(), Duration::from_millis(500));
         assert_eq!(watched(Some((300_000, 2))).patience(), Duration::from_secs(3));
-        assert_eq!(watched(Some((3_000_000, 2))).patience(), LONGEST);
         assert_eq!(watched(None).patience(), Duration::ZERO);
     }
 

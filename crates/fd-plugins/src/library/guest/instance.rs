@@ -24,6 +24,8 @@ use crate::texts;
 /// Most messages of threads that are in no call; half as many if they are texts for debugging.
 const MOST_NOTES: usize = 1000;
 /// Number of [`fd_messages::MessageType::Warning`].
+const FATAL: i32 = 4;
+const ERROR: i32 = 5;
 const WARNING: i32 = 6;
 /// Most texts that an instance keeps for its plugin.
 const MOST_TEXTS: usize = 4096;
@@ -71,11 +73,12 @@ pub(super) struct Shared {
     notes: Mutex<Notes>,
 }
 
-/// What threads have said that are in no call, and whether messages had no room.
+/// What threads have said that are in no call.
 #[derive(Default, Debug)]
 struct Notes {
     held: Vec<Note>,
-    is_full: bool,
+    /// The worst type of the messages that had no room.
+    lost: Option<i32>,
 }
 
 impl Notes {
@@ -89,8 +92,9 @@ impl Notes {
         };
         if self.held.len() < most {
             self.held.push(note);
-        } else {
-            self.is_full |= matches!(note, Note::Message(..));
+        } else if let Note::Message(kind, _) = note {
+            let kind = if matches!(kind, FATAL | ERROR) { kind } else { WARNING };
+            self.lost = Some(self.lost.map_or(kind, |worst| worst.min(kind)));
         }
     }
 }
@@ -240,8 +244,8 @@ impl Shared {
 
     /// Says what threads of the plugin in this file have said meanwhile that are in no call.
     pub(super) fn say_notes(&self, file: &[u8]) {
-        let Notes { held, is_full } = std::mem::take(&mut *self.notes.lock());
-        let lost = is_full.then(|| Note::Message(WARNING, Bytes(texts::threads_say_too_much(file))));
+        let Notes { held, lost } = std::mem::take(&mut *self.notes.lock());
+        let lost = lost.map(|kind| Note::Message(kind, Bytes(texts::threads_say_too_much(file))));
         for note in held.into_iter().chain(lost) {
             self.note(note);
         }
