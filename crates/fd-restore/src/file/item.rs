@@ -121,6 +121,11 @@ impl RestoreItem {
         )
     }
 
+    /// Whether it is a FIFO, a device or a socket.
+    pub(crate) const fn is_special(&self) -> bool {
+        matches!(self.file_type, Some(FileType::Special | FileType::Raw | FileType::Fifo))
+    }
+
     /// Whether it is a patch of a regular file.
     pub(crate) fn is_patch(&self) -> bool {
         self.delta_seq > 0 && matches!(self.file_type, Some(FileType::Regular | FileType::EmptyFile))

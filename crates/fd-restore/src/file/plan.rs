@@ -53,7 +53,7 @@ impl<'i> Plan<'i> {
         let object = match item.file_type {
             Some(FileType::Symlink) => Object::Symlink,
             Some(FileType::HardLink) => Object::HardLink,
-            Some(FileType::Special | FileType::Raw | FileType::Fifo) => Object::Special,
+            _ if item.is_special() => Object::Special,
             Some(FileType::EmptyFile | FileType::Regular) if !item.is_update && item.delta_seq == 0 => Object::NewFile,
             Some(FileType::EmptyFile | FileType::Regular) => Object::ExistingFile,
             _ if item.is_directory() => return Ok(Self::Directory(path)),

@@ -90,7 +90,7 @@ fn is_of_record(item: &RestoreItem, found: &FileStat, made: &Made) -> bool {
     if let Made::Updated(identity) = made {
         return Identity::of(found) == *identity;
     }
-    if item.file_type == Some(FileType::Special) {
+    if item.is_special() {
         let owner = (found.st_uid, found.st_gid, found.st_rdev);
         return found.st_mode & Stat::MODE_TYPE == stat.mode_type() && owner == (stat.uid, stat.gid, stat.rdev);
     }
@@ -117,8 +117,9 @@ impl MetadataTime {
             Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
             _ if matches!(made, Made::Open(_) | Made::Waiting) => Self::AtClose,
-            // The stock daemon ignores the attributes of an update, and all of a special file.
-            _ if made.is_made() && (item.is_update || item.file_type == Some(FileType::Special)) => Self::AtClose,
+            // The stock daemon ignores the attributes of an update, and all of a special file that
+            // takes no data.
+            _ if made.is_made() && (item.is_update || item.is_special()) => Self::AtClose,
             _ => Self::Never,
         }
     }

@@ -124,6 +124,29 @@ fn special_files_get_theirs_and_hard_links_none() {
     assert_eq!(metadata(&place, "p").access_acl, ACCESS);
 }
 
+/// Such a file is made, without its data. Its mode alone would give the group what the mask allows.
+#[test]
+fn special_files_that_the_job_makes_without_their_data_get_theirs() {
+    let place = Place::new();
+    if !works(&place) {
+        return skip::test("no extended attributes here");
+    }
+    let mut device = Saved::new("/device", FileType::Raw, 0o060_664);
+    device.stat.rdev = 0x7fe;
+    let fifo = Saved::new("/fifo", FileType::Fifo, 0o010_664);
+    for saved in [Some(fifo), is_root().then_some(device)].into_iter().flatten() {
+        let mut volume = Volume::new();
+        volume.put(&saved).record(Stream::FILE_DATA, b"lost").record(Stream::LINUX_ACCESS_ACL, ACCESS);
+        if is_root() {
+            volume.record(Stream::LINUX_XATTR, &xattr("trusted.a", b"1"));
+        }
+        let finished = place.job().run(&volume);
+        assert!(finished.only().1.contains("which made it without its data"), "{:?}", finished.told());
+        let found = metadata(&place, std::str::from_utf8(&saved.name[1..]).unwrap());
+        assert_eq!((found.access_acl.as_slice(), !found.xattrs.is_empty()), (ACCESS, is_root()));
+    }
+}
+
 #[test]
 fn capabilities_survive_another_name_and_an_update_of_the_file() {
     let place = Place::new();
