@@ -151,6 +151,10 @@ impl Round<'_> {
     /// Gives the current file up if there may be more of it than has come before this end. Behind a
     /// volume's end the job goes on, and so do its plugins.
     fn give_up_torn(&mut self, end: &End) {
+        if *end == End::EndOfData {
+            // The cipher holds the last of it back until then.
+            self.end_data();
+        }
         if !self.is_torn(end) {
             return;
         }

@@ -210,6 +210,30 @@ fn a_file_without_its_session_data_replaces_none() {
     assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
 }
 
+/// The cipher keeps the last block until it is known that no more comes. A record of a digest says
+/// so, which is not there without `Signature`.
+#[test]
+fn the_last_file_of_the_records_is_whole_without_a_digest() {
+    let place = Place::new();
+    let mut sealed = Sealed::new(&keys(OWN));
+    let mut volume = Volume::new();
+    put_attributes(&mut volume, "/file");
+    volume.record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+    sealed.put_data(&mut volume);
+    volume.record(Stream::SIGNED_DIGEST, &sealed.signature);
+    job(&place, keys(OWN)).run(&volume).assert_quiet();
+    assert_eq!(place.read("file"), DATA);
+    // What is not there is missed all the same.
+    sealed.data.pop();
+    let mut volume = Volume::new();
+    put_attributes(&mut volume, "/torn");
+    volume.record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+    sealed.put_data(&mut volume);
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    assert!(said.len() == 1 && said[0].starts_with("restore.c:1733 Decryption error. buf_len="), "{said:?}");
+    assert_eq!(place.mode("torn"), 0o101_600);
+}
+
 /// Its session record has been taken by then.
 #[test]
 fn a_file_that_cannot_be_replaced_leaves_the_next_one_its_session() {
