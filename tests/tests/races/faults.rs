@@ -99,9 +99,9 @@ fn seen(path: &Path) -> Option<String> {
     let line = String::from_utf8_lossy(content.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
     let is_whole = content.chunks(line.len() + 1).all(|part| part == format!("{line}\n").as_bytes());
     let target = fs::read_link(path).ok();
-    let attribute = |name: &str| xattr::get(path, name).ok().flatten().filter(|_| !stat.is_symlink());
+    let attribute = |name: &str| xattr::get(path, name).ok().flatten();
     let (mode, uid, gid, mtime) = (stat.mode(), stat.uid(), stat.gid(), stat.mtime());
-    let attributes = ["user.id", "system.posix_acl_access"]
+    let attributes = ["user.id", "trusted.id", "system.posix_acl_access"]
         .map(attribute)
         .map(|value| value.map(|value| value.escape_ascii().to_string()));
     Some(format!("{mode:o} {uid} {gid} {mtime} {} {is_whole} {line} {target:?} {attributes:?}", content.len()))

@@ -114,6 +114,9 @@ impl Scene {
         lchown(unit.join("l"), Some(OTHER), Some(OTHER)).unwrap();
         mkfifo(&unit.join("p"), Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
         chown(unit.join("p"), Some(OTHER), Some(OTHER)).unwrap();
+        for name in ["l", "p"] {
+            mark(&unit.join(name), "trusted.id");
+        }
         chown(unit.join("s"), Some(0), Some(0)).unwrap();
         fs::set_permissions(unit.join("s"), fs::Permissions::from_mode(0o4755)).unwrap();
     }
@@ -177,14 +180,22 @@ fn line_of(path: &Path) -> String {
     format!("this is {}\n", names.join(" of "))
 }
 
-/// Owner, mode, an extended attribute and an ACL that tell which file it is.
+/// Its owner and mode, and what tells which file it is.
 fn finish(path: &Path, mode: u32) {
     chown(path, Some(OTHER), Some(OTHER)).unwrap();
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    xattr::set(path, "user.id", line_of(path).trim_end().as_bytes()).unwrap();
-    let id = user_of(fs::metadata(path).unwrap().ino());
-    let acl = posix_acl(&[(1, 7, !0), (2, 4, id), (4, 4, !0), (0x10, 4, !0), (0x20, 0, !0)]);
-    xattr::set(path, "system.posix_acl_access", &acl).unwrap();
+    mark(path, "user.id");
+}
+
+/// An extended attribute and an ACL that tell which file it is; of a link only the attribute.
+fn mark(path: &Path, attribute: &str) {
+    xattr::set(path, attribute, line_of(path).trim_end().as_bytes()).unwrap();
+    let stat = fs::symlink_metadata(path).unwrap();
+    if !stat.is_symlink() {
+        let id = user_of(stat.ino());
+        let acl = posix_acl(&[(1, 7, !0), (2, 4, id), (4, 4, !0), (0x10, 4, !0), (0x20, 0, !0)]);
+        xattr::set(path, "system.posix_acl_access", &acl).unwrap();
+    }
 }
 
 /// The user in the ACL of an inode.

@@ -18,7 +18,7 @@ use crate::texts::{self, AttributeLines};
 use crate::tree::Directories;
 
 use super::made::{AclsCome, Made};
-use super::named::with_named;
+use super::named::Named;
 
 /// Reports what of a file's attributes could not be set once its data had come.
 pub(super) fn tell_of_file(report: &mut Report<'_>, item: &RestoreItem, failures: AttributeFailures) {
@@ -131,7 +131,8 @@ fn is_of_type(item: &RestoreItem, found: &FileStat) -> bool {
 /// Sets the attributes of what a plugin has made and left to the daemon, if it is of the record's
 /// type.
 pub(super) fn set_by_name(report: &mut Report<'_>, directories: &mut Directories, item: &RestoreItem) -> Made {
-    with_named(directories, item, |target| tell(report, lines_of(item), item, set_of_pinned(target, item)));
+    let set = Named::open(directories, item).map(|named| set_of_pinned(&named.target(), item));
+    tell(report, lines_of(item), item, set.unwrap_or_else(nothing_set));
     Made::Object
 }
 

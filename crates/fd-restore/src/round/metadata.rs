@@ -12,7 +12,7 @@ use crate::report::Report;
 use crate::tree::Directories;
 
 use super::made::Made;
-use super::named::with_named;
+use super::named::Named;
 
 /// The most ACL and attribute records that one file may have. A backup writes three.
 const MOST_HELD: usize = 64;
@@ -57,17 +57,22 @@ impl HeldMetadata {
     /// were updated, or to one that a plugin has made.
     pub(super) fn apply_by_name(
         &self,
-        directories: &mut Directories,
+        directories: &Directories,
         writer: &mut MetadataWriter,
         report: &mut Report<'_>,
         item: &RestoreItem,
         made: &Made,
     ) {
-        with_named(directories, item, |target| {
-            if target.stat().is_ok_and(|stat| is_of_record(item, &stat, made)) {
-                self.apply(writer, report, item, target);
+        let found = Named::open(directories, item).and_then(|named| Ok((named.target().stat()?, named)));
+        match found {
+            Ok((stat, named)) if is_of_record(item, &stat, made) => self.apply(writer, report, item, &named.target()),
+            Ok(_another) => {}
+            Err(errno) => {
+                for (kind, ..) in &self.records {
+                    warn(report, writer.no_target(&item.output, *kind, errno));
+                }
             }
-        });
+        }
     }
 
     /// Applies what is held.
