@@ -9,7 +9,7 @@ mod replace;
 mod special;
 
 pub(crate) use create::{Creator, Turn};
-pub(crate) use data::{DataPath, Destination};
+pub(crate) use data::{DataPath, Destination, Examined};
 pub(crate) use encryption::Encryption;
 pub(crate) use item::RestoreItem;
 pub(crate) use plan::{Object, Place, Plan};

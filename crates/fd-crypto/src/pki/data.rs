@@ -154,6 +154,11 @@ impl Decryptor {
         Ok(Some(block))
     }
 
+    /// Whether the next block is complete.
+    pub fn has_block(&self) -> bool {
+        self.next_length().is_ok_and(|length| length.is_some_and(|length| self.pending() >= LENGTH_LEN + length))
+    }
+
     /// Whether there is reason in the next block, as far as its length has come.
     ///
     /// # Errors

@@ -137,11 +137,18 @@ impl Encryption {
         decryptor.next_block().map_err(|error| lost(report, &texts::decryption_error(path, &error)))
     }
 
+    /// Whether a block has been decrypted that was not taken yet.
+    pub(crate) fn has_block(&self) -> bool {
+        self.decryptor.as_ref().is_some_and(Decryptor::has_block)
+    }
+
     /// All records have come; blocks may come out of the last one. Fails if it is damaged. `None`:
-    /// there is nothing to decrypt, or not any more.
+    /// there is nothing to decrypt.
     pub(crate) fn finish(&mut self, path: &[u8], report: &mut Report<'_>) -> Option<Result<(), DataLost>> {
-        let decryptor = self.decryptor.as_mut().filter(|_| !self.finished)?;
-        self.finished = true;
+        let decryptor = self.decryptor.as_mut()?;
+        if std::mem::replace(&mut self.finished, true) {
+            return Some(Ok(()));
+        }
         let waiting = decryptor.pending();
         Some(decryptor.finish().map_err(|_damaged| lost(report, &texts::decryption_end(path, waiting, 0))))
     }

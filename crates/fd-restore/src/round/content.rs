@@ -11,7 +11,7 @@ use super::metadata::HeldMetadata;
 use super::state::RestoreState;
 use crate::created::Taker;
 use crate::digests::{Finding, Recorded};
-use crate::file::{DataPath, Destination, Encryption};
+use crate::file::{DataPath, Destination, Encryption, Examined};
 use crate::overlap::FileData;
 use crate::texts;
 
@@ -39,6 +39,11 @@ impl<'a> Round<'a> {
                 self.give_up();
                 return;
             };
+            // The cipher keeps its last block, which may be all that there is.
+            if matches!(first, Examined::Decrypted) && !encryption.has_block() {
+                self.progress.add_read_bytes(record.len() as u64);
+                return;
+            }
             examined = Some(first);
         }
         self.replace_now();
@@ -95,11 +100,24 @@ impl<'a> Round<'a> {
 
     /// The end of the data, which only the next record shows.
     pub(super) fn end_data(&mut self) {
+        self.end_waiting();
         let mut is_lost = false;
         if let Some((data, encryption, mut to)) = self.destination() {
             is_lost = data.end(encryption, &mut to).is_err();
         }
         if is_lost {
+            self.give_up();
+        }
+    }
+
+    /// What stays until data comes is replaced if the cipher's last block is that data.
+    fn end_waiting(&mut self) {
+        let Some(Current { item, made: Made::Waiting, .. }) = &self.current else { return };
+        let encryption = &mut self.state.encryption;
+        let Some(finished) = encryption.finish(&item.output, &mut self.report) else { return };
+        if encryption.has_block() {
+            self.replace_now();
+        } else if finished.and_then(|()| encryption.check_rest(&item.output, &mut self.report)).is_err() {
             self.give_up();
         }
     }
@@ -115,6 +133,7 @@ impl<'a> Round<'a> {
 
     /// A signature: of the data that was just restored. It is checked when the file is complete.
     pub(super) fn signature(&mut self, record: &[u8]) {
+        self.end_data();
         if let (true, Some(current)) = (self.is_open(), &self.current) {
             self.state.encryption.signature(record, &current.item.output, &mut self.report);
         }

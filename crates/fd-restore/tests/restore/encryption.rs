@@ -41,13 +41,21 @@ struct Sealed {
 
 impl Sealed {
     fn new(keys: &KeyRing) -> Self {
+        Self::of(keys, &[DATA])
+    }
+
+    /// Those of a file with these blocks, whose signature is over [`DATA`].
+    fn of(keys: &KeyRing, blocks: &[&[u8]]) -> Self {
         let session = Session::new(ContentCipher::Aes256, keys.recipients()).unwrap();
         let iv = session.new_iv().unwrap();
         let mut record = Vec::new();
         session.record(&iv, &mut record);
         let mut encryptor = Encryptor::new().unwrap();
         encryptor.begin(&session.file_key(&iv)).unwrap();
-        let data = vec![encryptor.block(DATA).unwrap().to_vec(), encryptor.finish().unwrap().to_vec()];
+        let mut data: Vec<_> = blocks.iter().map(|block| encryptor.block(block).unwrap().to_vec()).collect();
+        data.push(encryptor.finish().unwrap().to_vec());
+        // Nothing is sent for a block that is shorter than the cipher's.
+        data.retain(|record| !record.is_empty());
         let mut signature = Vec::new();
         Signer::new(&keys.own, DigestKind::Sha256)
             .unwrap()
@@ -190,6 +198,59 @@ fn a_file_whose_key_does_not_open_its_data_replaces_none() {
         assert!(said.len() == 2 && said[0].starts_with(why), "{said:?}");
         assert!(said[1].ends_with("/file is kept as it is. There is no data to replace it with."), "{said:?}");
         assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()), "{why}");
+    }
+}
+
+/// A file that is emptied while it is saved has the cipher's last block and no data.
+#[test]
+fn an_encrypted_file_of_which_no_data_was_saved_replaces_none() {
+    let place = Place::new();
+    fs::write(place.path("file"), b"old").unwrap();
+    let mut volume = Volume::new();
+    let sealed = Sealed::of(&keys(OWN), &[]);
+    assert_eq!(sealed.data.len(), 1);
+    sealed.put(&mut volume, "/file");
+    Sealed::new(&keys(OWN)).put(&mut volume, "/next");
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    let kept = format!("File {} is kept as it is. There is no data to replace it with.", place.text("file"));
+    assert_eq!(said, [kept]);
+    assert_eq!((place.read("file"), place.read("next")), (b"old".to_vec(), DATA.to_vec()));
+}
+
+/// All of its data may be in that block, so whether it is right is known only at its end.
+#[test]
+fn an_encrypted_file_of_one_short_record_replaces_one_if_that_is_whole() {
+    let put = |change: fn(&mut Vec<u8>), records: &[Stream]| {
+        let place = Place::new();
+        fs::write(place.path("file"), b"old").unwrap();
+        let mut sealed = Sealed::of(&keys(OWN), &[b"short"]);
+        assert_eq!(sealed.data.len(), 1);
+        change(&mut sealed.data[0]);
+        let mut saved = Saved { data_stream: Stream::ENCRYPTED_FILE_DATA, ..Saved::file("/file") };
+        saved.stat.size = 5;
+        let mut volume = Volume::new();
+        volume.put(&saved).record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+        sealed.put_data(&mut volume);
+        let mut signature = Vec::new();
+        let kind = DigestKind::Sha256;
+        let signed = digest_of(kind, b"short");
+        Signer::new(&keys(OWN).own, kind).unwrap().record(&signed, &mut signature).unwrap();
+        for stream in records {
+            match *stream {
+                Stream::SIGNED_DIGEST => volume.record(Stream::SIGNED_DIGEST, &signature),
+                other => volume.record(other, digest_of(DigestKind::Md5, b"short").as_bytes()),
+            };
+        }
+        let finished = job(&place, keys(OWN)).run(&volume);
+        (texts(&finished), place.read("file"), finished.read_bytes)
+    };
+    for records in
+        [&[Stream::SIGNED_DIGEST, Stream::MD5][..], &[Stream::MD5, Stream::SIGNED_DIGEST], &[Stream::SIGNED_DIGEST]]
+    {
+        assert_eq!(put(|_| {}, records), (Vec::new(), b"short".to_vec(), 16), "{records:?}");
+        let (said, content, _) = put(|record| record[15] ^= 1, records);
+        assert!(said.len() == 2 && said[1].ends_with("There is no data to replace it with."), "{said:?}");
+        assert_eq!(content, b"old");
     }
 }
 
