@@ -25,6 +25,7 @@ mod warnings;
 mod writer;
 
 pub use names::NameCache;
+pub use no_proc::has_proc;
 pub use reader::{FileMetadata, MetadataReader, Place, ReadWarnings, Wanted};
 pub use target::{ACCESS_ACL, AttributeFailures, DEFAULT_ACL, Target, UsualOwner, make_special, pin};
 pub use warnings::{Failures, WarningLimit};

@@ -17,8 +17,8 @@ pub(crate) fn descriptor_path(file: BorrowedFd<'_>) -> Vec<u8> {
     format!("/proc/self/fd/{}", file.as_raw_fd()).into_bytes()
 }
 
-/// Whether there are such paths.
-pub(crate) fn has_proc() -> bool {
+/// Whether open objects have paths in `/proc`.
+pub fn has_proc() -> bool {
     rustix::fs::access(c"/proc/self/fd", rustix::fs::Access::EXISTS).is_ok()
 }
 

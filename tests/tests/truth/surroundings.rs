@@ -65,6 +65,29 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
     Ok(())
 }
 
+/// A daemon whose backups make no digests does not prepare for any: the file has to be read again.
+/// It is too long to be made beside others.
+#[test]
+fn a_daemon_without_proc_compares_digests_that_it_has_not_expected() -> Result<()> {
+    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
+    let mut options = BedOptions::new("digests-without-proc", [client_without_proc()?])?;
+    let source = options.source()?;
+    fs::write(source.join("file"), vec![b'c'; 400_000]).map_err(bed::BedError::file("write", &source))?;
+    let set = |name, options: &[&str]| FileSet::new(name, options, &[&source]);
+    options.file_sets = vec![set("Digests", &["Signature = MD5"]), set("None", &[])];
+    let mut bed = Bed::start(options)?;
+    let first = bed.backup("test", "level=Full fileset=Digests")?.must_be_good()?;
+    let daemon = bed.client("test")?.daemon();
+    daemon.stop()?;
+    daemon.start()?;
+    bed.backup("test", "level=Full fileset=None")?.must_be_good()?;
+    let to = bed.folder().join("to");
+    let restored = bed.restore_own("test", first.row.id, &to)?.must_be_good()?;
+    assert_eq!(restored.row.errors, 0, "{}", restored.log);
+    assert_eq!(compare_trees(&source, &below(&to, &source), TreeRules::CONTENT)?, Vec::<String>::new());
+    Ok(())
+}
+
 /// The name takes the place of the handle: elsewhere a user could put a device there.
 #[test]
 fn without_proc_a_fifo_is_read_where_no_other_user_can_change_names() -> Result<()> {

@@ -76,6 +76,8 @@ pub(crate) struct Creator<'a, 'b> {
     pub(crate) has_keys: bool,
     /// Whether data of the file has come.
     pub(crate) has_data: bool,
+    /// Whether a file that is open for writing only can be opened again to be read.
+    pub(crate) can_reopen: bool,
     pub(crate) turn: Turn,
     pub(crate) cancel: &'a CancelToken,
 }
@@ -362,9 +364,9 @@ impl Creator<'_, '_> {
 
     /// Makes a regular file that, as a rule, does not exist.
     fn new_file(&mut self, item: &RestoreItem, place: &Place<'_>, ready: Result<(), Errno>) -> Step<Created> {
-        // A long one may be read back for its digest.
-        let is_long = may_be_read_back(item.stat.size);
-        let open_new = |creator: &mut Self| creator.open_new(place.name, is_long, item.is_of_plugin);
+        // A long one may be read back for its digest, and any one whose digest is not expected.
+        let to_be_read = may_be_read_back(item.stat.size) || !self.can_reopen;
+        let open_new = |creator: &mut Self| creator.open_new(place.name, to_be_read, item.is_of_plugin);
         let mut outcome = ready.and_then(|()| open_new(self));
         if outcome.as_ref().err() == Some(&Errno::EEXIST) {
             self.make_room(item, place)?;

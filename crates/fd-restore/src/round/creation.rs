@@ -144,6 +144,7 @@ impl Round<'_> {
             replace: self.plan.replace,
             has_keys: self.plan.keys.is_some(),
             has_data,
+            can_reopen: self.state.can_reopen,
             turn: if item.is_of_plugin { Turn::Now } else { self.late_links.turn() },
             cancel: self.cancel,
         }

@@ -1,6 +1,6 @@
 //! What a restore remembers from one round to the next.
 
-use fd_metadata::{MetadataWriter, UsualOwner};
+use fd_metadata::{MetadataWriter, UsualOwner, has_proc};
 
 use crate::digests::DigestCheck;
 use crate::file::{DataPath, Encryption};
@@ -18,6 +18,8 @@ pub struct RestoreState {
     pub(super) usual: UsualOwner,
     /// An ACL has come, so the job restores what was saved with them.
     pub(super) has_acls: bool,
+    /// Whether a file that is open for writing only can be opened again to be read.
+    pub(super) can_reopen: bool,
     /// Messages of the round before that wait for the next one.
     pub(super) queued: Vec<QueuedMessage>,
 }
@@ -33,6 +35,7 @@ impl RestoreState {
             encryption: Encryption::new(plan.keys.clone()),
             usual: UsualOwner::default(),
             has_acls: false,
+            can_reopen: has_proc(),
             queued: Vec::new(),
         }
     }
