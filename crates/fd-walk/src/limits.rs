@@ -4,16 +4,18 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::sync::{Arc, OnceLock};
 
 use fd_fileset::{lies_in, plain_path};
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{FileType, Mode, OFlags, fstat};
 use rustix::io::Errno;
 
+use crate::directory;
 use crate::held::{Held, errno};
 use crate::names::{with_slash, without_slashes};
+use crate::root::Root;
 
 /// The path without links, `.` and `..`, as the kernel resolves it. Components that don't exist
 /// stay as they are written.
@@ -113,6 +115,13 @@ impl DirectoryLimits {
         RealTop::new(name, &real_entry(name))
     }
 
+    /// The same of a name whose directory can't be reached. What is told of it must not depend on
+    /// what is on the way there: it is the name as it is written, if the limits accept that.
+    pub(crate) fn unreached_top(&self, name: &[u8]) -> RealTop {
+        let written = RealTop::new(name, &plain_path(name));
+        if self.are_none() || self.check(name, &written).is_err() { self.real_top(name) } else { written }
+    }
+
     /// Opens a file of this host that says what a job saves, without waiting for a writer. The
     /// inner error: the limits are against it, because the Director would learn from messages what
     /// is in it. Of `commands` of plugins each is told, of names only those in allowed directories.
@@ -124,12 +133,15 @@ impl DirectoryLimits {
         if self.excluded.is_empty() && (self.allowed.is_empty() || !commands) {
             return rustix::fs::open(path, flags, Mode::empty()).map(Ok);
         }
-        let real = fs::canonicalize(OsStr::from_bytes(path)).map_err(|error| errno(&error))?;
-        let held = Held::open(real.as_os_str().as_bytes())?;
-        match self.check(path, &RealTop::new(path, &held.real)) {
-            Err(OutOfLimits::NotAllowed) if !commands => {}
-            Err(out) => return Ok(Err(out)),
-            Ok(()) => {}
+        let refused = |top| self.check(path, &top).err().filter(|out| commands || *out == OutOfLimits::Excluded);
+        let real = fs::canonicalize(OsStr::from_bytes(path)).map_err(|error| errno(&error));
+        let held = match real.and_then(|real| Held::open(real.as_os_str().as_bytes())) {
+            Ok(held) => held,
+            // Whether it is there is not told, either.
+            Err(errno) => return refused(self.unreached_top(path)).map_or(Err(errno), |out| Ok(Err(out))),
+        };
+        if let Some(out) = refused(RealTop::new(path, &held.real)) {
+            return Ok(Err(out));
         }
         let (directory, last) = held.target();
         let opened = rustix::fs::openat(directory, last, flags | OFlags::NOFOLLOW, Mode::empty())?;
@@ -143,6 +155,30 @@ impl DirectoryLimits {
     /// Whether the limits accept a path that is not walked.
     pub fn accepts(&self, path: &[u8]) -> bool {
         self.check(path, &RealTop::default()).is_ok()
+    }
+
+    /// Whether a directory that is not walked holds this file, as [`Self::let_see`] says of one
+    /// that is.
+    pub fn shows(&self, directory: &[u8], file: &[u8]) -> bool {
+        if self.are_none() {
+            return directory::exists(&[without_slashes(directory), b"/", file].concat());
+        }
+        let held = Held::open(&[directory, b"/."].concat());
+        held.is_ok_and(|held| self.let_see(held.target().0, directory, &RealTop::new(directory, &held.real), file))
+    }
+
+    /// Whether the open directory at `path`, which is `top` or below it, holds this file, and the
+    /// Director may know that. Dots lead to nothing above the directory, and links to nothing: a
+    /// restore may have made them.
+    pub(crate) fn let_see(&self, directory: BorrowedFd<'_>, path: &[u8], top: &RealTop, file: &[u8]) -> bool {
+        let below = plain_path(&[b"/", file].concat());
+        if self.check(&[without_slashes(path), &below].concat(), top).is_err() {
+            return false;
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = Root::new(directory, 1, &Arc::default()).and_then(|root| root.open(&below, flags));
+        let found = opened.and_then(fstat);
+        found.is_ok_and(|found| FileType::from_raw_mode(found.st_mode) != FileType::Symlink)
     }
 
     /// Whether the data of this block device, a name of the FileSet, may be read. It may hold

@@ -154,7 +154,7 @@ impl<'w> Walker<'w> {
         let held = (!limits.are_none()).then(|| read_at.hold(name));
         self.judge.real_top = match &held {
             Some(Ok(held)) => RealTop::new(name, &held.real),
-            _ => limits.real_top(name),
+            _ => limits.unreached_top(name),
         };
         let place = Place {
             include,

@@ -12,6 +12,7 @@ use fd_restore::{QueuedMessage, RestoreState};
 use fd_session::JobStatus;
 use fd_session::command::Refusal;
 use fd_transport::{Channel, ChannelError, Farewell, Fault, IDLE_LIMIT, Received};
+use fd_walk::DirectoryLimits;
 
 use super::answers::Answers;
 use super::asked::{Asked, FileSetSoFar};
@@ -112,6 +113,12 @@ impl<'d> Conversation<'d> {
     pub(super) fn job(&self) -> Arc<Job> {
         let nameless = || Arc::new(Job::new(Identity::default(), self.session.connected));
         Arc::clone(self.session.job.get_or_init(nameless))
+    }
+
+    /// Where this Director may look.
+    pub(super) fn directory_limits(&self) -> DirectoryLimits {
+        let resource = self.resource;
+        DirectoryLimits::new(&resource.allowed_backup_directories, &resource.excluded_backup_directories)
     }
 
     /// Does one thing of the job, and says so to `.status activity`.

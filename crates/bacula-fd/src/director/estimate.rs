@@ -13,7 +13,7 @@ use fd_plugins::{JobFacts, NoFacts};
 use fd_session::JobStatus;
 use fd_session::command::{BackupLevel, EstimateOrder};
 use fd_transport::{ChannelError, IDLE_LIMIT, Received};
-use fd_walk::{DirectoryLimits, LookupDepth, Purpose, WalkSettings};
+use fd_walk::{LookupDepth, Purpose, WalkSettings};
 
 use super::conversation::{Conversation, Flow};
 use crate::job::own_thread::{Nothing, OwnThread};
@@ -88,12 +88,6 @@ impl Conversation<'_> {
             lookup_depth: self.daemon.settings.job.depth.map_or(LookupDepth::Adaptive, LookupDepth::Fixed),
             ..WalkSettings::default()
         }
-    }
-
-    /// Where this Director may look.
-    pub(super) fn directory_limits(&self) -> DirectoryLimits {
-        let resource = self.resource;
-        DirectoryLimits::new(&resource.allowed_backup_directories, &resource.excluded_backup_directories)
     }
 
     pub(super) fn estimate(&mut self, order: EstimateOrder) -> Flow {

@@ -52,8 +52,12 @@ impl<'d> Conversation<'d> {
     /// What the job needs, if its FileSet asks for snapshots.
     pub(super) fn snapshot_order(&self) -> Option<Order<'d>> {
         let helper = || Helper::new(self.daemon, &self.resource.allowed_script_directories);
-        let order =
-            || Order { daemon: self.daemon, helper: helper(), retention: self.asked.snapshot_retention.clone() };
+        let order = || Order {
+            daemon: self.daemon,
+            helper: helper(),
+            limits: self.directory_limits(),
+            retention: self.asked.snapshot_retention.clone(),
+        };
         self.asked.snapshot.then(order)
     }
 

@@ -99,6 +99,30 @@ fn limits_apply_to_the_real_path_of_a_name() {
     assert_eq!(excluded.check(at("ok/link").as_bytes(), &top), Ok(()));
 }
 
+#[test]
+fn a_file_in_a_directory_is_seen_within_the_limits() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(folder.path()).unwrap();
+    fs::create_dir_all(root.join("ok/sub")).unwrap();
+    for name in ["ok/own", "ok/sub/own", "secret"] {
+        fs::write(root.join(name), "").unwrap();
+    }
+    symlink("../secret", root.join("ok/link")).unwrap();
+    symlink("ok", root.join("alias")).unwrap();
+    let at = |path: &str| format!("{}/{path}", root.display());
+    let seen =
+        |limits: &DirectoryLimits, directory: &str, file: &str| limits.shows(at(directory).as_bytes(), file.as_bytes());
+    let files = ["own", "sub/own", "/own", "gone", "link", "../secret"];
+    let all = |limits: &DirectoryLimits, directory| files.map(|file| seen(limits, directory, file));
+    assert_eq!(all(&limits(&[], &[]), "ok"), [true, true, true, false, true, true]);
+    for limits in [limits(&[&at("ok")], &[]), limits(&[], &[&at("secret")])] {
+        for directory in ["ok", "ok/", "alias"] {
+            assert_eq!(all(&limits, directory), [true, true, true, false, false, false], "{directory}");
+        }
+        assert!(!seen(&limits, "", "secret"));
+    }
+}
+
 /// Of names, none outside of the allowed directories is told; of commands each one is.
 #[test]
 fn a_list_of_commands_is_read_in_allowed_directories_only() {
@@ -124,6 +148,9 @@ fn a_list_of_commands_is_read_in_allowed_directories_only() {
         }
     }
     assert!(open(&allowed, "ok/list", true).is_ok());
+    // Nor does a message tell whether there is a file that may be no list.
+    assert_eq!(open(&allowed, "gone", true).unwrap_err(), OutOfLimits::NotAllowed);
+    assert_eq!(open(&limits(&[], &[&at("")]), "gone", false).unwrap_err(), OutOfLimits::Excluded);
     for list in outside {
         assert!(open(&allowed, list, false).is_ok() && open(&limits(&[], &[]), list, true).is_ok(), "{list}");
     }

@@ -111,7 +111,8 @@ impl<'w> Walker<'w> {
                 return Ok(None);
             }
         };
-        if place.is_top() && !self.file_system_is_allowed(place)? {
+        // Of what the Director may not read, it does not hear where that is.
+        if place.is_top() && self.judge.is_in_limits(place.path) && !self.file_system_is_allowed(place)? {
             return Ok(None);
         }
         if found.0.mode_type() == Stat::MODE_DIRECTORY {
@@ -135,7 +136,8 @@ impl<'w> Walker<'w> {
             return Ok(Err(Errno::NAMETOOLONG));
         }
         if let Some(Err(errno)) = place.held {
-            return Ok(Err(*errno));
+            // A file on the way may be one that the Director may not know of.
+            return Ok(Err(if *errno == Errno::NOTDIR { Errno::NOENT } else { *errno }));
         }
         if let Some(folder) = place.lent
             && let Some(found) = self.ahead.look(folder, &self.judge.lookout(place))?
@@ -303,11 +305,13 @@ impl<'w> Walker<'w> {
 
     fn is_marked(&mut self, place: &Place<'w, '_>, marker: &[u8]) -> Result<bool, WalkEnd> {
         if let Some(folder) = place.lent
+            && self.judge.settings.limits.are_none()
             && self.ahead.is_unmarked(folder, &self.judge.lookout(place))?
         {
             return Ok(false);
         }
-        Ok(self.ahead.directly(|_| place.holds(marker)))
+        let judge = &self.judge;
+        Ok(self.ahead.directly(|_| judge.holds(place, marker)))
     }
 
     /// Opens a directory, or takes over what was opened ahead.

@@ -2,6 +2,7 @@
 //! and the file system.
 
 use std::cell::Cell;
+use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, FileSet, Flags, Include, Verdict};
@@ -69,6 +70,20 @@ impl<'w> Judge<'w> {
         }
     }
 
+    /// Whether the Director's limits accept this path.
+    pub(super) fn is_in_limits(&self, path: &[u8]) -> bool {
+        self.settings.limits.check(path, &self.real_top).is_ok()
+    }
+
+    /// Whether the directory at this place holds this file, and the Director may know that.
+    pub(super) fn holds(&self, place: &Place<'_, '_>, file: &[u8]) -> bool {
+        let limits = &self.settings.limits;
+        if limits.are_none() {
+            return place.holds(file);
+        }
+        place.handle().is_ok_and(|directory| limits.let_see(directory.as_fd(), place.path, &self.real_top, file))
+    }
+
     /// Whether the Director's limits let the data of a device be read.
     pub(super) fn let_read_device(&self, path: &[u8]) -> bool {
         self.settings.limits.let_read_device(path, &self.real_top)
@@ -82,7 +97,7 @@ impl<'w> Judge<'w> {
         let verdict = self.fileset.judge_also(include, path, true, excluded);
         verdict.accepted
             && !NEEDS_MORE.iter().any(|flag| verdict.options.has(*flag))
-            && self.settings.limits.check(path, &self.real_top).is_ok()
+            && self.is_in_limits(path)
             && !self.settings.snapshots.hides(path, read_at)
     }
 
@@ -146,6 +161,8 @@ impl Attend for Lookout<'_, '_> {
     }
 
     fn marker(&self, path: &[u8]) -> Option<Vec<u8>> {
-        self.include.ignore_dir().map(|marker| marker_path(&self.read_at.of(path), marker))
+        // With limits the walk looks itself.
+        let marker = self.include.ignore_dir().filter(|_| self.judge.settings.limits.are_none())?;
+        Some(marker_path(&self.read_at.of(path), marker))
     }
 }

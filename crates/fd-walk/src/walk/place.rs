@@ -1,7 +1,7 @@
 //! The position of an entry in the tree, and the system calls about it.
 
 use std::borrow::Cow;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use fd_fileset::{EffectiveOptions, Include};
@@ -143,9 +143,12 @@ impl<'p> Place<'_, 'p> {
 
     /// Whether it is a directory on which the automounter mounts a file system at the first access.
     pub(super) fn is_mounted_on_access(&self) -> bool {
+        self.handle().and_then(rustix::fs::fstatfs).is_ok_and(|found| found.f_type == AUTOFS)
+    }
+
+    pub(super) fn handle(&self) -> Result<OwnedFd, Errno> {
         let (at, path) = self.target();
-        let handle = rustix::fs::openat(at, &*path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
-        handle.and_then(rustix::fs::fstatfs).is_ok_and(|found| found.f_type == AUTOFS)
+        rustix::fs::openat(at, &*path, OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty())
     }
 
     /// The no-dump flag of the inode; `false` if it can't be read.

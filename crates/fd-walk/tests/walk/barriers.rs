@@ -32,13 +32,16 @@ fn without_recursion_directories_are_saved_but_not_entered() {
     );
 }
 
+/// The settings of a job whose Director may read these directories, or may not.
+fn limited(tree: &Tree, allowed: &[&str], excluded: &[&str]) -> WalkSettings {
+    let list = |list: &[&str]| list.iter().map(|path| tree.with_root(path).into_bytes()).collect::<Vec<_>>();
+    WalkSettings { limits: DirectoryLimits::new(&list(allowed), &list(excluded)), ..WalkSettings::default() }
+}
+
 #[test]
 fn limits_of_the_director() {
     let tree = Tree::new(&["a/f", "a/in/g", "ab/h", "o/p/i", "rootf"]);
-    let limits = |allowed: &[&str], excluded: &[&str]| {
-        let list = |list: &[&str]| list.iter().map(|path| tree.with_root(path).into_bytes()).collect::<Vec<_>>();
-        WalkSettings { limits: DirectoryLimits::new(&list(allowed), &list(excluded)), ..WalkSettings::default() }
-    };
+    let limits = |allowed: &[&str], excluded: &[&str]| limited(&tree, allowed, excluded);
     let walked = |settings: &WalkSettings, lines: &[&str]| {
         let (mut found, summary) = tree.walk(lines, settings, &Host::default());
         found.sort();
@@ -62,6 +65,43 @@ fn limits_of_the_director() {
     let skipped = "[Skipped Skipping directory /t/a/link/, it's out of allowed ones]";
     assert_eq!(walked(&allowed, &around), (skipped.to_owned(), 1));
     assert_eq!(walked(&allowed, &["I", "F /t/a/link", "F /t/o/../a/f"]).0, "/t/a/link->../o /t/o/../a/f");
+}
+
+#[test]
+fn with_limits_no_fileset_tells_whether_a_file_outside_is_there() {
+    let tree = Tree::new(&["data/d/f", "data/d/sub/.no", "secret/d/f"]);
+    symlink("../../secret/key", tree.path("data/d/probe")).expect("a link");
+    let key = tree.path("secret/key");
+    let questions: &[&[&str]] = &[
+        &["I", "Z key", "F /t/secret"],
+        &["I", "Z secret/key", "F /t"],
+        &["I", "Z ../../secret/key", "F /t/data/d"],
+        &["I", "Z ../secret/key/../../data/d/f", "F /t/data"],
+        &["I", "Z probe", "F /t/data/d"],
+        &["I", "O f", "X nosuchfs", "N", "F /t/secret/key"],
+        &["I", "O f", "XD fixed", "N", "F /t/secret/key"],
+        &["I", "F /t/secret/key"],
+        &["I", "F /t/secret/key/f"],
+        &["I", "F /t/secret/key/../../data/gone"],
+        &["I", "F /t/data/d/probe/"],
+        &["I", "F /t/data/d/probe/f"],
+    ];
+    for settings in [limited(&tree, &["/t/data"], &[]), limited(&tree, &[], &["/t/secret"])] {
+        let tells = |lines: &&&[&str]| {
+            let walked = || tree.walk(lines, &settings, &Host::default()).0;
+            let without = walked();
+            fs::write(&key, "").expect("a file");
+            let with = walked();
+            fs::remove_file(&key).expect("it is there");
+            with != without
+        };
+        assert_eq!(questions.iter().filter(tells).collect::<Vec<_>>(), Vec::<&&[&str]>::new());
+        // In what it may read, a marker is one.
+        for marker in ["f", "sub/.no"] {
+            let (found, _) = tree.walk(&["I", &format!("Z {marker}"), "F /t/data/d"], &settings, &Host::default());
+            assert!(found.len() == 1 && found[0].contains("Skipping ignored directory /t/data/d "), "{found:?}");
+        }
+    }
 }
 
 #[test]

@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use fd_fileset::{FileSet, Flags, Include, plain_path};
 use fd_messages::{CancelToken, JobLog as _, MessageType};
 use fd_os::process::IsWanted;
 use fd_session::command::NamedSnapshot;
-use fd_walk::{Snapshots, fs_types, real_path, split_path, without_slashes};
+use fd_walk::{DirectoryLimits, Snapshots, fs_types, real_path, split_path, without_slashes};
 
 use crate::job::outbox::Outbox;
 use crate::job::own_thread::ask_storage;
@@ -35,6 +34,8 @@ pub(crate) struct Order<'d> {
     pub(crate) daemon: &'d Daemon,
     /// Its helper program.
     pub(crate) helper: Helper,
+    /// What its Director may read.
+    pub(crate) limits: DirectoryLimits,
     /// How long the snapshots stay, in seconds, as the Director wrote it; `None` if they are
     /// removed when the job ends.
     pub(crate) retention: Option<Vec<u8>>,
@@ -90,10 +91,10 @@ impl<'j> Session<'j> {
                 return Ok(session);
             }
         };
-        let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
+        let (cancel, fileset, limits) = (job.cancel.clone(), Arc::clone(fileset), order.limits.clone());
         let (regions, strays, table) = session.ask_storage(&wanted, move || {
-            let tops = tops(&fileset, &cancel);
-            let regions = choice::regions(&fileset, &tops, &table, &QUESTIONS);
+            let tops = tops(&fileset, &limits, &cancel);
+            let regions = regions(&fileset, &tops, &table, &limits);
             let strays: Vec<_> = choice::strays(&tops, &table).map(|(name, at)| (name.to_vec(), at.clone())).collect();
             (regions, strays, table)
         })?;
@@ -360,11 +361,9 @@ pub(crate) fn hidden(order: &Order<'_>, fileset: &Arc<FileSet>, job: &Job, wante
     let (helper, name) = (&order.helper, &job.identity.name);
     let mut places = order.daemon.own_files.snapshot_journal.places();
     let table = if helper.exists() { scan::table(helper, name, &places, wanted).ok() } else { None };
-    let (cancel, fileset) = (job.cancel.clone(), Arc::clone(fileset));
+    let (cancel, fileset, limits) = (job.cancel.clone(), Arc::clone(fileset), order.limits.clone());
     let looked = table.map(|table| {
-        ask_storage(job, wanted, move || {
-            (choice::regions(&fileset, &tops(&fileset, &cancel), &table, &QUESTIONS), table)
-        })
+        ask_storage(job, wanted, move || (regions(&fileset, &tops(&fileset, &limits, &cancel), &table, &limits), table))
     });
     if let Some(Ok((regions, table))) = looked {
         let mounts = choice::devices(&regions, &table).into_iter().filter_map(|number| table.get(table.main(number)?));
@@ -391,9 +390,9 @@ fn hiding(places: &[Vec<u8>]) -> Arc<Snapshots> {
     Arc::new(snapshots)
 }
 
-/// The names of the FileSet that are there. Not a FIFO that is read: in a snapshot it has no
-/// writer.
-fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
+/// The names of the FileSet that are there, and that the Director may read. Not a FIFO that is
+/// read: in a snapshot it has no writer.
+fn tops<'f>(fileset: &'f FileSet, limits: &DirectoryLimits, cancel: &CancelToken) -> Vec<Top<'f>> {
     let includes = fileset.includes().iter().enumerate();
     let names = includes.flat_map(|(number, include)| include.names().iter().map(move |name| (number, include, name)));
     let top = |(number, include, name): (usize, &'f Include, &'f Vec<u8>)| {
@@ -409,7 +408,15 @@ fn tops<'f>(fileset: &'f FileSet, cancel: &CancelToken) -> Vec<Top<'f>> {
             real_path(name)
         };
         let is_directory = kind == nix::libc::S_IFDIR;
-        Some(Top { include, number, name, real, device_number: found.st_dev, inode: found.st_ino, is_directory })
+        limits.accepts(&real).then_some(Top {
+            include,
+            number,
+            name,
+            real,
+            device_number: found.st_dev,
+            inode: found.st_ino,
+            is_directory,
+        })
     };
     names.filter_map(top).collect()
 }
@@ -422,15 +429,13 @@ fn is_shown(region: &Region, path: &[u8]) -> bool {
     there == inode(&region.real) || there.is_some() && there == region.inode
 }
 
-/// What [`choice::regions`] asks about this host.
-const QUESTIONS: Questions<'_> = Questions {
-    is_marked: &is_marked,
-    is_left_out: &|options, path| fs_types::left_out(&options.fs_types, path).is_some(),
-};
-
-/// Whether a directory has the file of `ExcludeDirContaining`.
-fn is_marked(directory: &[u8], marker: &[u8]) -> bool {
-    Path::new(OsStr::from_bytes(directory)).join(OsStr::from_bytes(marker)).exists()
+/// See [`choice::regions`].
+fn regions(fileset: &FileSet, tops: &[Top<'_>], table: &MountTable, limits: &DirectoryLimits) -> Vec<Region> {
+    let questions = Questions {
+        is_marked: &|directory, marker| limits.shows(directory, marker),
+        is_left_out: &|options, path| fs_types::left_out(&options.fs_types, path).is_some(),
+    };
+    choice::regions(fileset, tops, table, &questions)
 }
 
 #[cfg(test)]
@@ -446,9 +451,25 @@ mod tests {
         nix::unistd::mkfifo(&*fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
         for (options, expected) in [("O r", vec![&file]), ("O M", vec![&file, &fifo])] {
             let fileset = fileset(&["I", options, "N", &format!("F {file}"), &format!("F {fifo}"), "N", "N"]);
-            let tops = tops(&fileset, &CancelToken::default());
+            let tops = tops(&fileset, &DirectoryLimits::default(), &CancelToken::default());
             let names: Vec<_> = tops.iter().map(|top| std::str::from_utf8(top.name).unwrap()).collect();
             assert_eq!(names, expected, "{options}");
+        }
+    }
+
+    /// Otherwise the message about its snapshot tells that there is a file.
+    #[test]
+    fn what_a_director_may_not_read_is_no_name_of_a_snapshot() {
+        let folder = tempfile::tempdir().unwrap();
+        let [own, secret] = ["own", "secret"].map(|name| folder.path().join(name).to_str().unwrap().to_owned());
+        for path in [&own, &secret] {
+            std::fs::write(path, "").unwrap();
+        }
+        let fileset = fileset(&["I", &format!("F {own}"), &format!("F {secret}"), "N", "N"]);
+        let listed = |path: &str| vec![path.as_bytes().to_vec()];
+        for limits in [DirectoryLimits::new(&listed(&own), &[]), DirectoryLimits::new(&[], &listed(&secret))] {
+            let tops = tops(&fileset, &limits, &CancelToken::default());
+            assert_eq!(tops.iter().map(|top| top.name).collect::<Vec<_>>(), [own.as_bytes()]);
         }
     }
 }
