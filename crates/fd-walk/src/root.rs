@@ -49,10 +49,15 @@ impl Root {
     }
 
     /// For the entry of a name of the FileSet. The operator's links on the way to its directory are
-    /// followed.
+    /// followed. For want of a descriptor it is opened when the entry is.
     pub(crate) fn of_parent(path: &[u8], counter: &Arc<()>) -> Result<Self, Errno> {
         let prefix = split_path(path).0.len();
-        Self::new(find(path, prefix)?.as_fd(), prefix, counter)
+        if let Ok(directory) = find(path, prefix) {
+            return Self::new(directory.as_fd(), prefix, counter);
+        }
+        let found = rustix::fs::stat(directory_part(path, prefix))?;
+        let identity = (found.st_dev, found.st_ino);
+        Ok(Self { handle: None, identity, prefix, refuses_links: false, _counted: None })
     }
 
     /// Whether the directory of this name of the FileSet is this one now.

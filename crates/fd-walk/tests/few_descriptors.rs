@@ -16,19 +16,23 @@ use fd_records::FileType;
 use fd_walk::{Flow, LookupDepth, WalkEvent, WalkHost, WalkSettings, walk};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Leaves one descriptor between the first and the second question of a walk, which enters the name
-/// of the FileSet meanwhile.
+/// Leaves so many descriptors between the first and the second question of a walk, which enters the
+/// name of the FileSet meanwhile.
 struct FewDescriptors {
     asked: Cell<u32>,
+    left: i32,
     most: Option<u64>,
+}
+
+fn set_limit(current: Option<u64>, maximum: Option<u64>) {
+    setrlimit(Resource::Nofile, Rlimit { current, maximum }).expect("a limit");
 }
 
 impl WalkHost for FewDescriptors {
     fn is_canceled(&self) -> bool {
         let is_first = self.asked.replace(self.asked.get() + 1) == 0;
         let next = || File::open("/dev/null").expect("a descriptor").as_raw_fd();
-        let current = if is_first { u64::try_from(next() + 1).ok() } else { self.most };
-        setrlimit(Resource::Nofile, Rlimit { current, maximum: self.most }).expect("a limit");
+        set_limit(if is_first { u64::try_from(next() + self.left).ok() } else { self.most }, self.most);
         false
     }
 }
@@ -40,17 +44,23 @@ fn a_moment_without_descriptors_costs_no_file() {
     for name in ["a", "d/b"] {
         fs::write(folder.path().join(name), "x").expect("a file");
     }
-    let fileset = walks::fileset(&["I"], &[folder.path()]);
     let settings = WalkSettings { lookup_depth: LookupDepth::Fixed(NonZeroU16::MIN), ..WalkSettings::default() };
     let most = getrlimit(Resource::Nofile).maximum;
-    let mut opened = Vec::new();
-    walk(&fileset, &settings, &FewDescriptors { asked: Cell::new(0), most }, &mut |event| {
-        match event {
-            WalkEvent::Entry(entry) if entry.file_type == FileType::Regular => opened.push(entry.open().map(drop)),
-            WalkEvent::Entry(_) | WalkEvent::Plugin(_) => {}
-            WalkEvent::Message(message) => panic!("{}", String::from_utf8_lossy(message.text)),
-        }
-        Flow::Continue
-    });
-    assert_eq!(opened, [Ok(()), Ok(())]);
+    // A directory is opened to be walked, a file that is named is not.
+    for (name, left, files) in [(folder.path(), 1, 2), (&*folder.path().join("a"), 0, 1)] {
+        let fileset = walks::fileset(&["I"], &[name]);
+        let mut opened = Vec::new();
+        walk(&fileset, &settings, &FewDescriptors { asked: Cell::new(0), left, most }, &mut |event| {
+            match event {
+                WalkEvent::Entry(entry) if entry.file_type == FileType::Regular => {
+                    set_limit(most, most);
+                    opened.push(entry.open().map(drop));
+                }
+                WalkEvent::Entry(_) | WalkEvent::Plugin(_) => {}
+                WalkEvent::Message(message) => panic!("{}", String::from_utf8_lossy(message.text)),
+            }
+            Flow::Continue
+        });
+        assert_eq!(opened, vec![Ok(()); files], "{}", name.display());
+    }
 }
