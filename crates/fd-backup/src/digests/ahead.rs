@@ -34,6 +34,8 @@ use fd_os::sync::{Condvar, Mutex};
 const WORTH_IT: usize = 3;
 /// The largest file in bytes. The worker of a longer one would wait for the other files.
 const LARGEST: u64 = 256 << 20;
+/// Of shorter blocks there would be too many marks.
+const SHORTEST_BLOCK: usize = 64 << 10;
 /// The lead of the thread over the workers, in bytes of files, about. It bounds the marks, 100
 /// bytes per block. At the bound the thread waits until the lead is half of it, so that it takes
 /// several files again.
@@ -118,10 +120,10 @@ struct Mark {
 }
 
 impl DigestsAhead {
-    /// For blocks of this length. `None` if digests are not faster side by side.
+    /// For blocks of this length. `None` if they are short, or digests are not faster side by side.
     pub(crate) fn new(block_len: usize, processor: Processor) -> Option<Self> {
         let is_help = DigestKind::ALL.into_iter().any(|kind| SideBySide::suits(kind, processor));
-        (is_help && block_len > 0 && block_len.is_multiple_of(BLOCK)).then(|| Self {
+        (is_help && block_len >= SHORTEST_BLOCK && block_len.is_multiple_of(BLOCK)).then(|| Self {
             processor,
             state: Mutex::default(),
             news: Condvar::new(),

@@ -131,6 +131,18 @@ fn each_variant(check: impl Fn(&DigestsAhead)) {
     all.iter().for_each(check);
 }
 
+/// A mark of 96 bytes for each block of 1,024 bytes of 1 GiB would take 100 MB.
+#[test]
+fn the_marks_of_all_files_ahead_take_few_megabytes() {
+    each_variant(|ahead| {
+        for record_len in [1024, 4096, BLOCK_LEN, 4 * BLOCK_LEN] {
+            let Some(made) = DigestsAhead::new(record_len, ahead.processor) else { continue };
+            let marks = (LEAD + LARGEST) / made.block_len as u64;
+            assert!(marks * size_of::<Mark>() as u64 <= 2 << 20, "{record_len}");
+        }
+    });
+}
+
 #[test]
 fn the_digest_is_that_of_the_data_sent() {
     each_variant(|ahead| {
