@@ -56,8 +56,8 @@ impl ResourceCertificates {
         Loaded::read(config, 0).map(|loaded| Self { loaded: Mutex::new(loaded), readings: AtomicU64::new(0) })
     }
 
-    /// Reads the same files again, for connections that begin from now on. Of two readings at a time
-    /// the one that began later counts: the other one may have read a file before it was replaced.
+    /// Reads the same files again, for connections that begin from now on. Of two readings at a
+    /// time the one that began later counts: the other may have read a file before it was replaced.
     ///
     /// # Errors
     /// The first file that can't be used. All stay as they are then.
@@ -152,3 +152,6 @@ pub(crate) fn certificates(tls: &Tls) -> Result<Option<Certificates>, Certificat
     };
     Certificates::load(&files).map(Some)
 }
+
+#[cfg(test)]
+mod tests;

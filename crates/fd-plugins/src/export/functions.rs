@@ -80,8 +80,8 @@ fn guarded(call: impl FnOnce() -> c_int) -> c_int {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(ERROR)
 }
 
-/// Calls the instance of a context, unless it is in a call. Returns the number that the daemon gets;
-/// a plugin that can't be called any more is reported.
+/// Calls the instance of a context, unless it is in a call. Returns the number that the daemon
+/// gets; a plugin that can't be called any more is reported.
 ///
 /// # Safety
 /// The context is one that [`new_plugin`] got.
