@@ -425,6 +425,31 @@ fn a_signature_of_a_file_with_holes_is_good() -> Result<()> {
     Ok(())
 }
 
+/// Only the end of the records says that no more of it comes.
+#[test]
+fn an_encrypted_file_that_is_restored_alone_is_whole_without_a_digest() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut options = BedOptions::new("pki-alone", [])?;
+    let folder = options.folder.make("keys")?;
+    let own = Keys::make(&folder, "own")?;
+    for (fd, name) in [(Fd::Stock, "reference"), (fd, "test")] {
+        options.clients.push(client(fd, name, &own, &[], &["PKI Signatures = yes", "PKI Encryption = yes"]));
+    }
+    let file = options.source()?.join("alone");
+    fs::write(&file, "content\n").unwrap();
+    options.file_sets = vec![FileSet::new("Source", &[], &[&file])];
+    let bed = Bed::start(options)?;
+    for saved in ["reference", "test"] {
+        let row = bed.backup(saved, "")?.must_be_good()?.row;
+        for onto in ["reference", "test"] {
+            let (result, to) = restore_onto(&bed, row.id, saved, onto)?;
+            let content = fs::read_to_string(below(&to, &file)).unwrap();
+            assert_eq!((result.row.status, content.as_str()), ('T', "content\n"), "{saved} by {onto}: {}", result.log);
+        }
+    }
+    Ok(())
+}
+
 /// Ours keeps signatures in its working directory; whatever becomes of that file, the volume is
 /// that of the stock daemon, which signs everything each time.
 #[test]
