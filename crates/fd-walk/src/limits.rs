@@ -137,8 +137,11 @@ impl DirectoryLimits {
         let real = fs::canonicalize(OsStr::from_bytes(path)).map_err(|error| errno(&error));
         let held = match real.and_then(|real| Held::open(real.as_os_str().as_bytes())) {
             Ok(held) => held,
-            // Whether it is there is not told, either.
-            Err(errno) => return refused(self.unreached_top(path)).map_or(Err(errno), |out| Ok(Err(out))),
+            // Whether it is there is not told, either, nor what is on the way there.
+            Err(errno) => {
+                let errno = if errno == Errno::NOTDIR { Errno::NOENT } else { errno };
+                return refused(self.unreached_top(path)).map_or(Err(errno), |out| Ok(Err(out)));
+            }
         };
         if let Some(out) = refused(RealTop::new(path, &held.real)) {
             return Ok(Err(out));

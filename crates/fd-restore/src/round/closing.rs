@@ -160,7 +160,8 @@ impl Round<'_> {
     pub(super) fn out_of_place(&mut self, text: fn(&[u8]) -> Vec<u8>) {
         self.compare_now();
         let has_error = self.open().is_some_and(|open| matches!(open.digest, DigestRecord::Wrong(_)));
-        if self.is_open() && !self.is_complete() {
+        let is_waiting = matches!(self.current, Some(Current { made: Made::Waiting, .. }));
+        if is_waiting || self.is_open() && !self.is_complete() {
             self.give_up();
         } else {
             self.close();

@@ -37,6 +37,10 @@ impl Round<'_> {
         let Some(mut current) = self.current.take_if(|current| matches!(current.made, Made::Waiting)) else { return };
         let created = self.create(&current.item, true);
         current.made = self.made(&current.item, created);
+        if !current.made.is_made() {
+            // What is held would go to what stands there.
+            current.metadata = HeldMetadata::default();
+        }
         self.current = Some(current);
     }
 

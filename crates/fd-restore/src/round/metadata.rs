@@ -119,7 +119,7 @@ impl MetadataTime {
             Some(FileType::Directory) => Self::Now,
             _ if record.is_empty() => Self::Never,
             // An ACL of a link would land on what it leads to. No backup writes one.
-            Some(FileType::Symlink) if kind == MetadataKind::Acl => Self::Never,
+            Some(FileType::Symlink) if kind == MetadataKind::Acl || !made.is_made() => Self::Never,
             Some(FileType::Symlink) => Self::AtClose,
             _ if matches!(made, Made::Open(_) | Made::Waiting) => Self::AtClose,
             // The stock daemon ignores the attributes of an update, and all of a special file that

@@ -10,6 +10,8 @@ use fd_messages::MessageType;
 use fd_records::{ContentCipher, DigestKind, DigestValue, Stream};
 
 use crate::fake_plugin::{Answers, access};
+use crate::metadata::metadata;
+use crate::mixed::put_of;
 use crate::volume::{Finished, Job, Place, Saved, Volume, let_it_be_old};
 
 const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
@@ -252,6 +254,39 @@ fn an_encrypted_file_of_one_short_record_replaces_one_if_that_is_whole() {
         assert!(said.len() == 2 && said[1].ends_with("There is no data to replace it with."), "{said:?}");
         assert_eq!(content, b"old");
     }
+}
+
+/// Its attributes come before it is known whether it is made.
+#[test]
+fn a_directory_in_place_of_an_encrypted_file_gets_none_of_its_attributes() {
+    let place = Place::new();
+    fs::create_dir(place.path("file")).unwrap();
+    let mut attributes = Vec::new();
+    fd_records::xattr::push(&mut attributes, b"user.of", b"file");
+    let sealed = Sealed::new(&keys(OWN));
+    let mut volume = Volume::new();
+    put_attributes(&mut volume, "/file");
+    volume.record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+    sealed.put_data(&mut volume);
+    volume.record(Stream::LINUX_XATTR, &attributes).record(Stream::SIGNED_DIGEST, &sealed.signature);
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    assert!(said.len() == 1 && said[0].contains("ERR=Is a directory"), "{said:?}");
+    assert!(metadata(&place, "file").xattrs.is_empty());
+}
+
+#[test]
+fn an_encrypted_file_of_which_records_are_missing_replaces_none() {
+    let place = Place::new();
+    fs::write(place.path("file"), b"old").unwrap();
+    let sealed = Sealed::of(&keys(OWN), &[b"short"]);
+    let mut volume = Volume::new();
+    put_attributes(&mut volume, "/file");
+    volume.record(Stream::ENCRYPTED_SESSION_DATA, &sealed.session);
+    sealed.put_data(&mut volume);
+    put_of(&mut volume, "2 1795226230 2", Stream::MD5, b"0123456789abcdef");
+    let said = texts(&job(&place, keys(OWN)).run(&volume));
+    assert!(said[0].ends_with("There is no data to replace it with."), "{said:?}");
+    assert_eq!(place.read("file"), b"old");
 }
 
 /// The Storage Daemon goes on behind a block that it can't read.

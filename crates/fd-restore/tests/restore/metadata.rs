@@ -22,10 +22,10 @@ fn xattr(name: &str, value: &[u8]) -> Vec<u8> {
 
 /// The records of a file, by what they are.
 #[derive(PartialEq, Eq, Default, Debug)]
-struct Found {
+pub(crate) struct Found {
     access_acl: Vec<u8>,
     default_acl: Vec<u8>,
-    xattrs: Vec<u8>,
+    pub(crate) xattrs: Vec<u8>,
 }
 
 impl From<&FileMetadata> for Found {
@@ -41,7 +41,7 @@ impl From<&FileMetadata> for Found {
     }
 }
 
-fn metadata(place: &Place, name: &str) -> Found {
+pub(crate) fn metadata(place: &Place, name: &str) -> Found {
     let path = place.text(name);
     let stat = place.stat(name);
     let file_type = if stat.is_dir() {
@@ -141,6 +141,9 @@ fn special_files_that_the_job_makes_without_their_data_get_theirs() {
             volume.record(Stream::LINUX_XATTR, &xattr("trusted.a", b"1"));
         }
         let finished = place.job().run(&volume);
+        if finished.told().iter().any(|(_, text)| text.contains("Operation not permitted")) {
+            return skip::test("root may not make devices here");
+        }
         assert!(finished.only().1.contains("which made it without its data"), "{:?}", finished.told());
         let found = metadata(&place, std::str::from_utf8(&saved.name[1..]).unwrap());
         assert_eq!((found.access_acl.as_slice(), !found.xattrs.is_empty()), (ACCESS, is_root()));

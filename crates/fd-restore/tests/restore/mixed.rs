@@ -37,7 +37,7 @@ fn between(put: impl FnOnce(&mut Volume)) -> (Place, Finished) {
 }
 
 /// A record with a header of its own.
-fn put_of(volume: &mut Volume, origin: &str, stream: Stream, data: &[u8]) {
+pub(crate) fn put_of(volume: &mut Volume, origin: &str, stream: Stream, data: &[u8]) {
     volume.frames.push(Frame::Data(format!("rechdr {origin} {} {}", stream.number(), data.len()).into_bytes()));
     volume.frames.push(Frame::Data(data.to_vec()));
 }

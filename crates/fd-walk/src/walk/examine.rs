@@ -305,7 +305,7 @@ impl<'w> Walker<'w> {
 
     fn is_marked(&mut self, place: &Place<'w, '_>, marker: &[u8]) -> Result<bool, WalkEnd> {
         if let Some(folder) = place.lent
-            && self.judge.settings.limits.are_none()
+            && self.judge.may_look_ahead_for(marker)
             && self.ahead.is_unmarked(folder, &self.judge.lookout(place))?
         {
             return Ok(false);

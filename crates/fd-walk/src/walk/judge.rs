@@ -75,6 +75,12 @@ impl<'w> Judge<'w> {
         self.settings.limits.check(path, &self.real_top).is_ok()
     }
 
+    /// Whether it may be looked up ahead that a directory does not hold this file. With limits, the
+    /// walk looks at what is there itself; what leads out of the directory is not looked up.
+    pub(super) fn may_look_ahead_for(&self, file: &[u8]) -> bool {
+        self.settings.limits.are_none() || !file.contains(&b'/')
+    }
+
     /// Whether the directory at this place holds this file, and the Director may know that.
     pub(super) fn holds(&self, place: &Place<'_, '_>, file: &[u8]) -> bool {
         let limits = &self.settings.limits;
@@ -161,8 +167,7 @@ impl Attend for Lookout<'_, '_> {
     }
 
     fn marker(&self, path: &[u8]) -> Option<Vec<u8>> {
-        // With limits the walk looks itself.
-        let marker = self.include.ignore_dir().filter(|_| self.judge.settings.limits.are_none())?;
+        let marker = self.include.ignore_dir().filter(|marker| self.judge.may_look_ahead_for(marker))?;
         Some(marker_path(&self.read_at.of(path), marker))
     }
 }

@@ -23,10 +23,13 @@ use crate::texts;
 
 /// Most messages of threads that are in no call; half as many if they are texts for debugging.
 const MOST_NOTES: usize = 1000;
-/// Number of [`fd_messages::MessageType::Warning`].
+/// Numbers of [`fd_messages::MessageType`].
+const ABORT: i32 = 1;
 const FATAL: i32 = 4;
 const ERROR: i32 = 5;
 const WARNING: i32 = 6;
+const ERROR_TERM: i32 = 12;
+const TERM: i32 = 13;
 /// Most texts that an instance keeps for its plugin.
 const MOST_TEXTS: usize = 4096;
 
@@ -93,7 +96,11 @@ impl Notes {
         if self.held.len() < most {
             self.held.push(note);
         } else if let Note::Message(kind, _) = note {
-            let kind = if matches!(kind, FATAL | ERROR) { kind } else { WARNING };
+            let kind = match kind {
+                ABORT | FATAL | ERROR_TERM | TERM => FATAL,
+                ERROR => ERROR,
+                _ => WARNING,
+            };
             self.lost = Some(self.lost.map_or(kind, |worst| worst.min(kind)));
         }
     }
