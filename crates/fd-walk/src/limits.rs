@@ -160,8 +160,8 @@ impl DirectoryLimits {
         self.check(path, &RealTop::default()).is_ok()
     }
 
-    /// Whether a directory that is not walked holds this file, as [`Self::let_see`] says of one
-    /// that is.
+    /// Whether a directory that is not walked holds this file, and the Director may know that. With
+    /// limits no link is followed, and `..` leads to nothing above the directory.
     pub fn shows(&self, directory: &[u8], file: &[u8]) -> bool {
         if self.are_none() {
             return directory::exists(&[without_slashes(directory), b"/", file].concat());
