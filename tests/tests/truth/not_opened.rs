@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result, SlowStorage, job_resource};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Result, SlowStorage, job_resource};
 
 /// Saves two files of `tree`, which the jobs see at `seen`, with both daemons, and once more with
 /// newer contents; `fail` takes the data of `lost` away in between, and each try is so many
@@ -180,57 +180,6 @@ fn a_file_that_a_full_could_not_open_is_tried_again_by_accurate_jobs() -> Result
         assert_eq!(restored(&bed, client, &jobs, &seen, &["lost", "kept"])?, [lost, "whole"], "{client}, on a base");
         fs::write(tree.join("lost"), "whole").unwrap();
     }
-    storage.take_away();
-    drop(bed);
-    Ok(())
-}
-
-/// What can be read of it is saved, and is its newest copy until then. The stock daemon takes that
-/// for the file in each accurate job that follows. So does ours if the file is long: its attributes
-/// are on the volume when reading fails.
-#[test]
-fn a_file_whose_reading_fails_in_the_middle_is_tried_again_by_accurate_jobs() -> Result<()> {
-    skip::lacks!(SlowStorage::missing());
-    let mut options = BedOptions::side_by_side("torn")?;
-    options.clients.push(ClientOptions::new(Fd::Stock).named("root"));
-    let [tree, seen]: [PathBuf; 2] = ["tree", "seen"].map(|name| options.folder.path().join(name));
-    for folder in [&tree, &seen] {
-        fs::create_dir(folder).unwrap();
-    }
-    let files = [("lost", 200_000), ("lost-long", 3_000_000), ("kept", 200_000)];
-    let write = |hours: u64| {
-        files.map(|(name, length)| {
-            // It gets no shorter on the line.
-            let bytes = Noise::new(hours).bytes(length);
-            let text: String = bytes.into_iter().map(|byte| char::from(b' ' + byte % 64)).collect();
-            fs::write(tree.join(name), &text).unwrap();
-            let later = SystemTime::now() + Duration::from_secs(3600 * hours);
-            fs::File::options().append(true).open(tree.join(name)).unwrap().set_modified(later).unwrap();
-            text
-        })
-    };
-    options.file_sets = vec![FileSet::new("Source", &["Signature = MD5"], &[&seen])];
-    let mut storage = SlowStorage::mount(Path::new(env!("CARGO_BIN_EXE_slowfs")), &[], &tree, &seen)?;
-    let mut bed = Bed::start(options)?;
-    for client in ["reference", "test"] {
-        let is_tried = bed.client(client)?.options.fd == Fd::Ours;
-        write(0);
-        let full = bed.backup(client, "level=Full")?.must_be_good()?.row.id;
-        let newer = write(1);
-        storage.order("fault tear:lost")?;
-        let torn = bed.backup(client, "level=Incremental accurate=yes")?.must_be('T')?;
-        assert!(torn.log.contains("/lost. ERR=Input/output error"), "{}", torn.log);
-        storage.order("clear")?;
-        let third = bed.backup(client, "level=Incremental accurate=yes")?.must_be_good()?.row.id;
-        let jobs = format!("{full},{}", torn.row.id);
-        for (jobs, is_whole) in [(jobs.clone(), false), (format!("{jobs},{third}"), is_tried)] {
-            let found = restored(&bed, client, &jobs, &seen, &files.map(|(name, _)| name))?;
-            let are_whole: Vec<_> = found.iter().zip(&newer).map(|(found, newer)| found == newer).collect();
-            assert_eq!(are_whole, [is_whole, false, true], "{client}, {jobs}");
-            assert!(found.iter().zip(&newer).all(|(found, newer)| newer.starts_with(found)), "{client}, {jobs}");
-        }
-    }
-    // Before the bed removes its folder.
     storage.take_away();
     drop(bed);
     Ok(())

@@ -3,7 +3,6 @@
 //! A worker has one [`Emitter`]. It opens a slot, writes the records of a batch, and closes the
 //! slot. Full pieces are published on the way.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use fd_bsock::{CommCount, Encoder, FrameError, Signal};
@@ -104,9 +103,6 @@ pub(crate) struct Emitter<'j> {
     /// The open slot; `piece` belongs to it.
     open: Option<Slot>,
     piece: Piece,
-    /// The last attributes in the frames of the piece, and what they count; nothing once they are
-    /// published.
-    attributes: (Range<usize>, CommCount),
     /// Since when the piece is filled, or when it was last asked whether the sender waits for it.
     since: Instant,
     /// The files of this piece whose digests are batched.
@@ -125,7 +121,6 @@ impl<'j> Emitter<'j> {
             writer: RecordWriter::new(job.plan.comm_compression),
             open: None,
             piece: Piece::default(),
-            attributes: Default::default(),
             since: Instant::now(),
             batch: DigestBatch::new(job.plan.processor),
             signing,
@@ -198,35 +193,6 @@ impl<'j> Emitter<'j> {
     /// A stream of one message.
     pub(crate) fn record(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
         self.writer.record(&mut self.piece.frames, file_index, stream, payload)
-    }
-
-    /// The attributes of an entry.
-    pub(crate) fn attributes(&mut self, file_index: i32, stream: Stream, payload: &[u8]) -> Result<(), FrameError> {
-        let start = self.piece.frames.len();
-        self.piece.count += self.writer.take_count();
-        self.record(file_index, stream, payload)?;
-        let count = self.writer.take_count();
-        self.piece.count += count;
-        self.attributes = (start..self.piece.frames.len(), count);
-        Ok(())
-    }
-
-    /// Puts others in the place of the last attributes, unless these are published.
-    pub(crate) fn replace_attributes(&mut self, file_index: i32, payload: &[u8]) -> Result<(), FrameError> {
-        let (Range { start, end }, count) = self.attributes;
-        if start == end {
-            return Ok(());
-        }
-        let behind = self.piece.frames.split_off(end);
-        self.piece.frames.truncate(start);
-        self.attributes(file_index, Stream::ATTRIBUTES, payload)?;
-        self.piece.count.plain -= count.plain;
-        self.piece.count.sent -= count.sent;
-        self.piece.frames.extend_from_slice(&behind);
-        for note in self.piece.notes.iter_mut().filter(|note| note.at >= end) {
-            note.at = note.at - end + self.attributes.0.end;
-        }
-        Ok(())
     }
 
     /// A stream of one message that may be longer than a frame, if the line is compressed.
@@ -321,7 +287,6 @@ impl<'j> Emitter<'j> {
         if let Some(slot) = self.open {
             let piece = self.complete_piece();
             self.piece = self.job.exchange.publish(slot, piece, self.most_ahead)?;
-            self.attributes = Default::default();
             self.since = Instant::now();
         }
         Ok(())
@@ -337,7 +302,7 @@ impl<'j> Emitter<'j> {
             piece.notes.clear();
             halt.note(b"", &mut piece);
         }
-        piece.count += self.writer.take_count();
+        piece.count = self.writer.take_count();
         piece
     }
 }

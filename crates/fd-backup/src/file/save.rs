@@ -141,9 +141,7 @@ impl<'j> Saver<'j> {
         let source = match content {
             Content::Nothing => None,
             Content::Open(mut source) => {
-                if !self.send_data(entry, &mut source, file_index, digests)? && self.job.plan.accurate.is_some() {
-                    self.forget_change_time(entry, inherited.link_fi, file_index)?;
-                }
+                self.send_data(entry, &mut source, file_index, digests)?;
                 Some(source)
             }
             Content::NotOpened(errno) => {
@@ -266,21 +264,6 @@ impl<'j> Saver<'j> {
     }
 
     fn send_attributes(&mut self, entry: &Entry, link_fi: i32, is_update: bool, file_index: i32) -> Result<(), Halt> {
-        self.encode_attributes(entry, link_fi, is_update, file_index);
-        let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
-        Ok(self.emitter.attributes(file_index, stream, &self.buffers.record)?)
-    }
-
-    /// Of this entry only a part could be read: the next accurate job tries it again, as one that
-    /// could not be opened, if its attributes are not on their way yet.
-    fn forget_change_time(&mut self, entry: &Entry, link_fi: i32, file_index: i32) -> Result<(), Halt> {
-        let mut entry = entry.clone();
-        entry.stat.ctime = 0;
-        self.encode_attributes(&entry, link_fi, false, file_index);
-        Ok(self.emitter.replace_attributes(file_index, &self.buffers.record)?)
-    }
-
-    fn encode_attributes(&mut self, entry: &Entry, link_fi: i32, is_update: bool, file_index: i32) {
         let names = entry.record_names();
         self.buffers.record.clear();
         Attributes {
@@ -301,6 +284,9 @@ impl<'j> Saver<'j> {
             delta_seq: i32::from(is_update),
         }
         .encode(&mut self.buffers.record);
+        let stream = if is_update { Stream::ATTRIBUTES_UPDATE } else { Stream::ATTRIBUTES };
+        self.emitter.record(file_index, stream, &self.buffers.record)?;
+        Ok(())
     }
 
     /// The kind of digest record. If OpenSSL refuses it, there is a warning and no record.
@@ -324,14 +310,8 @@ impl<'j> Saver<'j> {
         result.ok()
     }
 
-    /// Reads and sends the data. `false` if it could not be read to its end.
-    fn send_data(
-        &mut self,
-        entry: &Entry,
-        source: &mut Source,
-        file_index: i32,
-        digests: Digests,
-    ) -> Result<bool, Halt> {
+    /// Reads and sends the data.
+    fn send_data(&mut self, entry: &Entry, source: &mut Source, file_index: i32, digests: Digests) -> Result<(), Halt> {
         let (options, file_type) = (&entry.options, entry.file_type);
         let is_stopped = || self.job.is_stopped();
         let encrypted = self.encrypts(file_type);
@@ -385,7 +365,7 @@ impl<'j> Saver<'j> {
         if entry.is_checked_for_changes() && entry.stat.ctime != 0 {
             self.check_changes(entry);
         }
-        Ok(matches!(end, DataEnd::Complete))
+        Ok(())
     }
 
     /// Warns if a file has changed since its attributes were read; only the first difference is

@@ -22,7 +22,6 @@ pub(crate) enum Verb {
     Unsupported,
     Stop,
     Short,
-    Tear,
     Change,
     Fold,
 }
@@ -87,7 +86,6 @@ impl Faults {
                     "unsupported" => Verb::Unsupported,
                     "stop" => Verb::Stop,
                     "short" => Verb::Short,
-                    "tear" => Verb::Tear,
                     "change" => Verb::Change,
                     "fold" => Verb::Fold,
                     _ => return Err(wrong()),
@@ -152,19 +150,13 @@ impl Faults {
     /// Whether reads of the file must come here each time, and go to their reader as they are.
     pub(crate) fn concern_reads(&self, name: &OsStr) -> bool {
         let asked = Asked { operation: "read", name };
-        self.state().partial.is_some()
-            || [Verb::Short, Verb::Tear, Verb::Change].into_iter().any(|verb| self.has(verb, asked))
+        self.state().partial.is_some() || self.has(Verb::Short, asked) || self.has(Verb::Change, asked)
     }
 
     /// How many of these bytes a write takes.
     pub(crate) fn taken(&self, name: &OsStr, bytes: usize) -> usize {
         let is_short = self.has(Verb::Short, Asked { operation: "write", name });
         if is_short { (bytes / 2).max(bytes.min(1)) } else { bytes }
-    }
-
-    /// Whether a read from this place of a file of this size fails: the second half is torn off.
-    pub(crate) fn is_torn(&self, name: &OsStr, offset: u64, size: u64) -> bool {
-        offset > size / 2 && self.has(Verb::Tear, Asked { operation: "read", name })
     }
 
     /// Spoils what was read from a place of a file of this size.
