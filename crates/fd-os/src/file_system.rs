@@ -34,7 +34,7 @@ pub(crate) fn check_directory(open: &OwnedFd, kind: FsType) -> io::Result<()> {
 }
 
 /// The bytes of a field in what the kernel has written; zeros if it has written less.
-pub(crate) fn field<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
+pub fn field<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; LEN])
 }
 

@@ -7,8 +7,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use fd_os::btrfs::{ITEM, Inodes};
+use fd_os::file_system::field;
 
-use super::table::{Inode, Refusal, field};
+use super::table::{Inode, Refusal};
 
 /// Passes on all inodes of the subvolume of this directory until it is told to stop.
 pub(super) fn all(directory: &Arc<OwnedFd>, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {

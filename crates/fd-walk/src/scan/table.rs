@@ -54,8 +54,3 @@ impl std::fmt::Display for Refusal {
         }
     }
 }
-
-/// The bytes of a field in what the kernel tells of an inode.
-pub(super) fn field<const LEN: usize>(bytes: &[u8], at: usize) -> [u8; LEN] {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; LEN])
-}

@@ -5,9 +5,10 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use fd_os::file_system::field;
 use fd_os::xfs::{self, Inodes, RECORD};
 
-use super::table::{Inode, Refusal, field};
+use super::table::{Inode, Refusal};
 
 /// See the module.
 pub(crate) struct Xfs {
