@@ -19,6 +19,8 @@ use fd_os::sync::Instant;
 const MOST_BEGUN: usize = 1024;
 /// So many entries are handed over to the walk at once.
 const MOST_HANDED: usize = 64;
+/// Lookups of which fewer are one task wait for a server or a disk.
+const FEW_A_TURN: usize = 8;
 /// In all directories, so many names are held before further ones are read ahead. A read brings at
 /// most 16 KiB of them.
 pub(crate) const MOST_NAMES: usize = 16_384;
@@ -124,6 +126,13 @@ struct Measure {
     depth: usize,
     /// So many lookups are one task.
     turn: usize,
+}
+
+impl Measure {
+    /// Whether lookups wait for a server or a disk, rather than work, or wait for each other.
+    const fn is_late(&self) -> bool {
+        self.turn < FEW_A_TURN
+    }
 }
 
 impl Default for Measure {
@@ -261,7 +270,11 @@ impl Agenda {
             Look::Known(_) => folder.forget_answers(),
         }
         if let Some(entry) = folder.begin_current() {
-            let work = Work::Look { entries: vec![entry], reads_links: self.reads_links };
+            let mut entries = vec![entry];
+            let scan = scan_of(&self.scans, folder);
+            let further = || folder.begin(|leaf| scan.is_some_and(|scan| scan.has(leaf)));
+            entries.extend(std::iter::from_fn(further).take(self.measure.turn.saturating_sub(1)));
+            let work = Work::Look { entries, reads_links: self.reads_links };
             self.urgent.push_back(Task { folder: id, descriptor: Arc::clone(&folder.descriptor), work });
             self.startable.insert(place_of_names(folder), id);
         }
@@ -407,9 +420,11 @@ impl Agenda {
         while self.busy < self.measure.depth {
             let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
             let open = self.openings.wanted.first_key_value().filter(|_| may_open);
-            let start = self.startable.first_key_value();
+            let nearest = self.startable.first_key_value();
+            let start = if self.measure.is_late() { nearest } else { self.nearest_free() };
             let opens = match (&open, &start) {
-                (None, None) => return None,
+                // Only a walk that waits is worth a second thread.
+                (None, None) if nearest.is_none() || self.waits_in.is_none() => return None,
                 (Some((open, _)), Some((start, _))) => open < start,
                 (open, _) => open.is_some(),
             };
@@ -430,10 +445,15 @@ impl Agenda {
         Some(Task { folder: id, descriptor, work: Work::Open(opening) })
     }
 
-    fn begin_names(&mut self) -> Option<Task> {
-        // Some file systems let one thread look at a time into a directory.
+    /// The nearest directory with something to begin in which no thread is at work: some file
+    /// systems, as XFS, let one thread at a time look into a directory.
+    fn nearest_free(&self) -> Option<(&Vec<u64>, &FolderId)> {
         let is_free = |(_, id): &(_, &FolderId)| self.folders.get(id).is_none_or(|folder| folder.busy == 0);
-        let place = self.startable.iter().find(is_free).or_else(|| self.startable.first_key_value())?.0.clone();
+        self.startable.iter().find(is_free)
+    }
+
+    fn begin_names(&mut self) -> Option<Task> {
+        let place = self.nearest_free().or_else(|| self.startable.first_key_value())?.0.clone();
         let id = *self.startable.get(&place)?;
         let Some(folder) = self.folders.get_mut(&id) else {
             self.startable.remove(&place);

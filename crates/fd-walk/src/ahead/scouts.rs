@@ -131,9 +131,10 @@ impl Scouts {
         let mut board = self.shared.board.lock();
         loop {
             let reply = if board.has_ended { Reply::Yourself } else { ask(&mut board.agenda) };
+            let is_wait = matches!(reply, Reply::Wait);
+            board.agenda.waits(is_wait.then_some(folder));
             self.shared.wake_one(&board);
             let candidate = board.agenda.candidate();
-            let is_wait = matches!(reply, Reply::Wait);
             if let Some(candidate) = &candidate {
                 drop(board);
                 let enters = walk.enters(&candidate.path);
@@ -159,10 +160,8 @@ impl Scouts {
                     return Err(WalkEnd::Canceled);
                 }
             } else {
-                board.agenda.waits(Some(folder));
                 let is_late;
                 (board, is_late) = self.shared.for_walk.wait_timeout(board, GLANCE);
-                board.agenda.waits(None);
                 if is_late && walk.is_canceled() {
                     return Err(WalkEnd::Canceled);
                 }

@@ -106,6 +106,39 @@ fn the_nearest_in_the_walks_order_is_first() {
     assert_eq!(places, [2, 3, 2, 3, u64::MAX], "in b, in c; then two in each; beside them some are at work");
 }
 
+/// In a directory that was read to its end beside one that is to be opened: what is done at once,
+/// by the number of lookups in a task. `None`: an opening.
+fn at_once(turn: usize, waits: bool) -> Vec<Option<usize>> {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(3, turn);
+    let top = agenda.enlist(Loan { rest: Rest::Ended, ..loan(&"a ".repeat(300)) }, b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    agenda.deliver(top, Outcome::Looked(vec![(300, directory(300))]), Taken::default());
+    let candidate = agenda.candidate().unwrap();
+    agenda.open_ahead(&candidate, None);
+    agenda.waits(waits.then_some(top));
+    let lookups = |task: Task| if let Work::Look { entries, .. } = task.work { Some(entries.len()) } else { None };
+    std::iter::from_fn(|| agenda.take()).map(lookups).collect()
+}
+
+#[test]
+fn a_second_thread_looks_into_a_directory_only_where_lookups_are_late_or_the_walk_waits() {
+    assert_eq!(at_once(100, false), [None]);
+    assert_eq!(at_once(100, true), [None, Some(100), Some(100)]);
+    assert_eq!(at_once(1, false), [None, Some(1), Some(1)]);
+}
+
+#[test]
+fn the_lookup_that_the_walk_waits_for_is_one_of_a_turn() {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(2, 3);
+    let top = agenda.enlist(loan("a b c d "), b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    assert!(matches!(agenda.look(top), Reply::Wait));
+    let Some(Task { work: Work::Look { entries, .. }, .. }) = agenda.take() else { panic!("a lookup is urgent") };
+    assert_eq!(entries.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3]);
+}
+
 #[test]
 fn names_are_looked_up_in_the_order_of_their_inodes_and_used_in_that_of_the_directory() {
     let mut agenda = Agenda::new(false);
