@@ -13,8 +13,7 @@ fn read(data: &[u8]) -> Option<FileSet> {
     let mut parser = Parser::new(&Compiler);
     for line in data.split_inclusive(|byte| *byte == b'\n') {
         let Ok(Reaction::List(request)) = parser.line(line) else { continue };
-        let words = split_arguments(&expand_job_codes(&request.argument, &JobCodes::default()).unwrap_or_default());
-        assert!(words.len() <= 100);
+        let _ = split_arguments(&expand_job_codes(&request.argument, &JobCodes::default()).unwrap_or_default());
         if request.argument.ends_with(b"!") {
             let failure = ListFailure::Status { status: 1, error: "no".to_owned() };
             assert!(parser.list_failed(failure).is_err());

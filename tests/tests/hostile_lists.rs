@@ -194,6 +194,38 @@ fn a_file_set_of_ten_million_lines_is_refused_with_its_size() -> Result<()> {
     wait_until_back(pid, before, 16 << 20)
 }
 
+/// Names and patterns of which each byte, or each part, could take many times its size once they
+/// are compiled.
+#[test]
+fn the_patterns_of_a_file_set_take_no_more_memory_than_a_file_set_may() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs");
+    let mut bed = bed_in_clear("patterns")?;
+    let (port, pid) = (bed.client("test")?.port(), bed.client("test")?.pid()?);
+    let include = format!("F {}", bed.folder().join("source").display());
+    let names = (10..50).map(|name| format!("F {name}{}", "x".repeat(900_000)));
+    let names = ["I", &include, "N", "E", "O i", "N"].map(str::to_owned).into_iter().chain(names);
+    let nested = (2..600).chain([200_000]).map(|length| format!("W *{}", "a".repeat(length)));
+    let nested = ["I".to_owned()].into_iter().chain(nested).chain(["N", &include, "N"].map(str::to_owned));
+    for lines in [names.collect::<Vec<_>>(), nested.collect()] {
+        let before = footprint(pid)?;
+        let mut peer = job_session(port, 7)?;
+        peer.send(b"fileset vss=1\n")?;
+        for line in &lines {
+            peer.send(line.as_bytes())?;
+        }
+        peer.signal(EOD)?;
+        peer.expect("2000 OK include\n")?;
+        peer.send(b"estimate listing=0\n")?;
+        let said = transcript(&mut peer, "test", "2000 OK estimate")?;
+        assert!(said.iter().any(|text| text.starts_with("2000 OK estimate files=4 ")), "{said:?}");
+        let peak = usage(pid)?.peak_memory;
+        assert!(peak < 512 << 20, "{} MiB", peak >> 20);
+        drop(peer);
+        wait_until_back(pid, before, 16 << 20)?;
+    }
+    Ok(())
+}
+
 fn lstat(numbers: [i64; 13]) -> String {
     LStat::text(&numbers) + " A A C"
 }

@@ -1,6 +1,7 @@
 //! A set of wild-cards: plain names are looked up, and of the patterns only those are tried whose
 //! fixed parts are in the text.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::matching::candidates::Candidates;
@@ -9,18 +10,23 @@ use crate::matching::wildcard::{Wildcard, WildcardFlags};
 /// Many wild-cards, any of which may match.
 #[derive(Default)]
 pub(crate) struct PatternSet {
-    /// Patterns that match exactly one text, ordered by [`by_length`]. Empty when case is folded.
+    /// Patterns that match exactly one text, ordered by [`by_length`]; in lower case if case is
+    /// folded.
     names: Vec<Box<[u8]>>,
     patterns: Vec<Wildcard>,
+    fold_case: bool,
     candidates: Candidates,
 }
 
 impl PatternSet {
     /// Compiles the patterns.
     pub(crate) fn new(patterns: impl IntoIterator<Item = Vec<u8>>, flags: WildcardFlags) -> Self {
-        let mut set = Self::default();
-        for pattern in patterns {
-            if !flags.fold_case && Wildcard::is_plain(&pattern) {
+        let mut set = Self { fold_case: flags.fold_case, ..Self::default() };
+        for mut pattern in patterns {
+            if Wildcard::is_plain(&pattern) {
+                if flags.fold_case {
+                    pattern.make_ascii_lowercase();
+                }
                 set.names.push(pattern.into_boxed_slice());
             } else {
                 set.patterns.push(Wildcard::new(&pattern, flags));
@@ -32,14 +38,27 @@ impl PatternSet {
         set
     }
 
+    /// About the memory that a pattern is compiled to, in bytes.
+    pub(crate) fn memory(pattern: &[u8]) -> usize {
+        if Wildcard::is_plain(pattern) { 0 } else { Wildcard::memory(pattern) + Candidates::memory(pattern) }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.names.is_empty() && self.patterns.is_empty()
     }
 
     /// Whether any pattern matches the whole text.
     pub(crate) fn is_match(&self, text: &[u8]) -> bool {
-        self.names.binary_search_by(|name| by_length(name, text)).is_ok()
+        self.is_name(text)
             || self.candidates.any(text, |at| self.patterns.get(at).is_some_and(|pattern| pattern.is_match(text)))
+    }
+
+    fn is_name(&self, text: &[u8]) -> bool {
+        if self.names.is_empty() {
+            return false;
+        }
+        let text = if self.fold_case { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
+        self.names.binary_search_by(|name| by_length(name, &text)).is_ok()
     }
 }
 
@@ -70,7 +89,9 @@ mod tests {
 
     #[test]
     fn names_fold_case_when_asked() {
-        assert!(set(&["/t/Doc"], true).is_match(b"/T/dOC"));
+        let folded = set(&["/t/Doc", "/t/a"], true);
+        assert!(folded.is_match(b"/T/dOC") && folded.is_match(b"/t/A") && !folded.is_match(b"/t/b"));
+        assert!(folded.patterns.is_empty(), "a compiled name takes many times its bytes");
         assert!(!set(&["/t/Doc"], false).is_match(b"/T/dOC"));
     }
 

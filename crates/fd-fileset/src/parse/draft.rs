@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use crate::effective::EffectiveOptions;
 use crate::fileset::{Block, FileSet};
+use crate::matching::candidates::Candidates;
+use crate::matching::patterns::PatternSet;
 use crate::matching::regex::Regex;
-use crate::matching::wildcard::Wildcard;
 use crate::parse::letters;
 use crate::parse::lists::NameSplitter;
 use crate::parse::options::{Options, PathPatterns};
@@ -204,7 +205,7 @@ impl Draft {
                 Some(Sort::BaseName) | None => None,
             };
             Some(compile(ignore_case).map(|regex| {
-                let memory = regex.memory();
+                let memory = regex.memory() + Candidates::memory(pattern);
                 let add = |patterns: &mut PathPatterns| patterns.regex.push(regex, pattern, ignore_case);
                 patterns.map(add);
                 memory
@@ -232,10 +233,10 @@ impl Draft {
     }
 
     fn add_name(&mut self, name: &[u8], plugins: bool) -> Result<(), LineError> {
-        // Names of an Exclude are wild-cards.
-        let is_pattern = self.block().is_some_and(|block| block.is_exclude) && !Wildcard::is_plain(name);
-        let compiled = if is_pattern { Wildcard::memory(name) } else { 0 };
-        self.charge(name.len() + COST_OF_A_NAME + compiled)?;
+        let cost = name.len() + COST_OF_A_NAME;
+        // Names of an Exclude are kept twice: as they are, and as wild-cards.
+        let is_exclude = self.block().is_some_and(|block| block.is_exclude);
+        self.charge(if is_exclude { 2 * cost + PatternSet::memory(name) } else { cost })?;
         let refused = self.plugins_refused;
         let Some(current) = self.current else { return Ok(()) };
         if !plugins {
@@ -375,7 +376,7 @@ impl Draft {
     /// The FileSet is too large.
     pub fn add_wild(&mut self, pattern: &[u8], sort: u8) -> Result<bool, LineError> {
         let (Some(_), Some(sort)) = (self.current, Sort::of_wild(sort)) else { return Ok(false) };
-        let cost = self.cost_of_options() + pattern.len() + COST_OF_A_NAME + Wildcard::memory(pattern);
+        let cost = self.cost_of_options() + pattern.len() + COST_OF_A_NAME + PatternSet::memory(pattern);
         self.usable(Self::charge, cost)?;
         self.wild(pattern, sort);
         Ok(true)

@@ -1,8 +1,8 @@
 //! The machine that reads a FileSet line by line (reference 03 §1.3–1.6).
 
 use crate::fileset::{Block, FileSet};
+use crate::matching::patterns::PatternSet;
 use crate::matching::regex::RegexCompiler;
-use crate::matching::wildcard::Wildcard;
 use crate::parse::draft::{COST_OF_A_NAME, Draft, Sort, State};
 use crate::parse::line::Line;
 use crate::parse::problem::{BadFileSet, LineError, ListFailure, ListRequest};
@@ -34,9 +34,11 @@ pub struct Parser<'c> {
 fn cost_of(line: &Line<'_>, draft: &Draft) -> usize {
     match line.code {
         b'I' | b'E' => size_of::<Block>(),
-        b'W' => draft.cost_of_options() + COST_OF_A_NAME + Wildcard::memory(line.argument),
+        b'W' => draft.cost_of_options() + COST_OF_A_NAME + PatternSet::memory(line.argument),
+        // The options in force have copies: those of the Include, and those of the block.
+        b'X' => draft.cost_of_options() + 3 * COST_OF_A_NAME + 2 * line.argument.len(),
         // The compiled form of an expression is counted when its size is known.
-        b'O' | b'D' | b'T' | b'R' | b'X' | b'B' | b'G' => draft.cost_of_options() + COST_OF_A_NAME,
+        b'O' | b'D' | b'T' | b'R' | b'B' | b'G' => draft.cost_of_options() + COST_OF_A_NAME,
         _ => COST_OF_A_NAME,
     }
 }
