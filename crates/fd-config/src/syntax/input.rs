@@ -3,6 +3,8 @@
 //! Without any notion of tokens; it only keeps the lexer's state, which is restored when an include
 //! ends.
 
+use std::rc::Rc;
+
 /// Bytes of one line; what follows is the next line.
 const MAX_LINE: usize = 1_003_992;
 
@@ -39,7 +41,7 @@ pub(crate) enum State {
 /// A file that is being read, with everything that is restored when an include ends.
 pub(crate) struct Input {
     pub(crate) name: Vec<u8>,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Rc<Vec<u8>>,
     /// Where the next line begins in `bytes`.
     next: usize,
     pub(crate) line: Vec<u8>,
@@ -53,7 +55,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn new(name: Vec<u8>, bytes: Vec<u8>) -> Self {
+    pub(crate) fn new(name: Vec<u8>, bytes: Rc<Vec<u8>>) -> Self {
         Self {
             name,
             bytes,
@@ -131,7 +133,7 @@ mod tests {
     use super::*;
 
     fn lines(bytes: &[u8]) -> Vec<Vec<u8>> {
-        let mut input = Input::new(Vec::new(), bytes.to_vec());
+        let mut input = Input::new(Vec::new(), Rc::new(bytes.to_vec()));
         let mut lines = Vec::new();
         while input.read_line() {
             lines.push(input.line.clone());
@@ -155,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_end_of_a_line_can_be_pushed_back() {
-        let mut input = Input::new(Vec::new(), b"a\n".to_vec());
+        let mut input = Input::new(Vec::new(), Rc::new(b"a\n".to_vec()));
         assert!(input.read_line());
         assert_eq!([input.next_in_line(), input.next_in_line()], [Char::Byte(b'a'), Char::Byte(b'\n')]);
         input.push_back();

@@ -2,6 +2,8 @@
 //!
 //! Without any notion of resources. Its positions are those that the stock daemon prints.
 
+use std::rc::Rc;
+
 use crate::syntax::error::{Place, SyntaxError, secret_from};
 use crate::syntax::input::{Char, Input, State};
 use crate::syntax::source::Source;
@@ -14,7 +16,7 @@ const MAX_TOKEN: usize = 4999;
 /// Includes within includes. The stock daemon ends at the limit of open files, with the same text.
 const MAX_DEPTH: usize = 1000;
 /// Includes of one pass, so that files that include each other twice come to an end.
-const MAX_INCLUDES: u32 = 20_000;
+const MAX_INCLUDES: usize = 20_000;
 /// Bytes of all files of one pass.
 const MAX_BYTES: usize = 256 << 20;
 /// Longest name.
@@ -22,12 +24,18 @@ const MAX_NAME: usize = 127;
 /// The replacement of an end of line inside the quoted name of an include.
 const END_OF_LINE_BYTE: u8 = 0xfe;
 
+/// Files and outputs of programs, each with its name, in the order in which they were opened.
+pub(crate) type Contents = Vec<(Vec<u8>, Rc<Vec<u8>>)>;
+
 /// Makes tokens of a file and its includes.
 pub(crate) struct Lexer<'s> {
     source: &'s mut dyn Source,
+    /// What the pass before has read, if there was one. This pass gets the same: a pipe has nothing
+    /// more, a program may fail the second time, and its limits would be dropped without a word.
+    kept: &'s mut Contents,
     input: Input,
     parents: Vec<Input>,
-    includes: u32,
+    includes: usize,
     bytes: usize,
     /// Letters begin a string, not an identifier (only in `Connect`).
     pub(crate) no_identifiers: bool,
@@ -37,10 +45,14 @@ pub(crate) struct Lexer<'s> {
 
 impl<'s> Lexer<'s> {
     /// Opens the main file, or runs the program after `|`.
-    pub(crate) fn open(file_name: &[u8], source: &'s mut dyn Source) -> Result<Self, SyntaxError> {
-        let input = Input::new(file_name.to_vec(), Vec::new());
+    pub(crate) fn open(
+        file_name: &[u8],
+        source: &'s mut dyn Source,
+        kept: &'s mut Contents,
+    ) -> Result<Self, SyntaxError> {
+        let input = Input::new(file_name.to_vec(), Rc::default());
         let (parents, no_identifiers, secret_line) = (Vec::new(), false, None);
-        let mut lexer = Self { source, input, parents, includes: 0, bytes: 0, no_identifiers, secret_line };
+        let mut lexer = Self { source, kept, input, parents, includes: 0, bytes: 0, no_identifiers, secret_line };
         match lexer.contents(file_name) {
             Ok(bytes) => {
                 lexer.input.bytes = bytes;
@@ -420,18 +432,22 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn contents(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
-        let contents = match name.strip_prefix(b"|") {
-            None => self.source.read_file(name)?,
-            Some(command) => {
-                let argv = split_arguments(command);
-                if argv.is_empty() {
-                    return Err(texts::NO_SUCH_FILE.to_owned());
-                }
-                self.source.run_program(&argv)
-            }
+    fn contents(&mut self, name: &[u8]) -> Result<Rc<Vec<u8>>, String> {
+        let kept = self.kept.get(self.includes).filter(|(kept, _)| kept == name);
+        let contents = if let Some((_, contents)) = kept {
+            Rc::clone(contents)
+        } else {
+            let contents = Rc::new(self.read_source(name)?);
+            self.kept.push((name.to_vec(), Rc::clone(&contents)));
+            contents
         };
         self.bytes = self.bytes.saturating_add(contents.len());
         if self.bytes > MAX_BYTES { Err(texts::FILE_TOO_LARGE.to_owned()) } else { Ok(contents) }
+    }
+
+    fn read_source(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {
+        let Some(command) = name.strip_prefix(b"|") else { return self.source.read_file(name) };
+        let argv = split_arguments(command);
+        if argv.is_empty() { Err(texts::NO_SUCH_FILE.to_owned()) } else { Ok(self.source.run_program(&argv)) }
     }
 }

@@ -6,17 +6,18 @@ use crate::syntax::directives::{Kind, Type};
 use crate::syntax::document::{Document, RawResource, Value};
 use crate::syntax::error::SyntaxError;
 use crate::syntax::explain;
-use crate::syntax::lexer::Lexer;
+use crate::syntax::lexer::{Contents, Lexer};
 use crate::syntax::reader::{Pass, Passwords, Reader};
 use crate::syntax::source::Source;
 use crate::syntax::token::Token;
 use crate::texts;
 
-/// Reads a file with all its includes, twice.
+/// Reads a file with all its includes, and parses it twice.
 pub(crate) fn parse(file: &[u8], source: &mut dyn Source, passwords: Passwords) -> Result<Document, SyntaxError> {
     let mut resources = Vec::new();
+    let mut contents = Contents::new();
     for pass in [Pass::First, Pass::Second] {
-        let lexer = Lexer::open(file, &mut *source)?;
+        let lexer = Lexer::open(file, &mut *source, &mut contents)?;
         let reader = Reader { lexer, pass, passwords, resources: &mut resources };
         Parser { reader, level: 0 }.run()?;
     }

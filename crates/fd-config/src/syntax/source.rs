@@ -16,7 +16,8 @@ pub enum AddressFamily {
 
 /// The outside world as the configuration sees it (reference 06 §1.6, §2.3, §2.9, §4.3).
 ///
-/// Every question may come twice: the file is parsed in two passes.
+/// The file is parsed in two passes. Both get the files and outputs that the first one has asked
+/// for; hosts and services may be asked for twice.
 pub trait Source {
     /// All bytes of the file `name`, relative to the current directory. A directory reads as an
     /// empty file.

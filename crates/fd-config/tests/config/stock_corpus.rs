@@ -75,7 +75,7 @@ fn corpus() -> Vec<(Input, World, Stock)> {
             input.files.iter().map(|(name, text)| (bytes(&format!("{DIRECTORY}/{name}")), bytes(text))).collect();
         files.insert(file_name(), bytes(&whole(&inputs.base, input)));
         files.insert(b"/dev/null".to_vec(), Vec::new());
-        World { files }
+        World { files, ..World::default() }
     };
     let worlds: Vec<World> = inputs.case.iter().map(world).collect();
     inputs

@@ -151,3 +151,23 @@ fn certificates_turn_on_what_require_asks_for() {
     assert_eq!(with("TlsRequire = yes; TlsCertificate = /c; TlsKey = /k; TlsCaCertificateFile = /ca"), (true, true));
     assert_eq!(with("TlsPskEnable = no; TlsRequire = yes"), (false, false));
 }
+
+#[test]
+fn what_can_be_read_only_once_is_complete() {
+    let director = "Disable Command = cancel\nAllowed Backup Directories = /a\nAllowed Backup Directories = /b\n";
+    let text = format!(
+        "Director {{ Name = d; Password = p; Schedule = s; Console = c\n@\"|once director\"\n}}\n\
+         Client {{ Name = f; WorkingDirectory = {DIRECTORY}/work; PidDirectory = /r }}\nMessages {{ Name = m }}\n\
+         Console {{ Name = c; Password = p }}\nSchedule {{ Name = s\nConnect = at 1:00\n}}\n"
+    );
+    let mut world = World::default();
+    world.once.insert(b"director".to_vec(), director.as_bytes().to_vec());
+    world.once.insert(b"whole".to_vec(), text.into_bytes());
+    let config = fd_config::load(b"|once whole", &mut world, &mut World::default()).unwrap();
+    assert!(world.once.is_empty());
+    let director = &config.directors[0];
+    assert_eq!(director.allowed_backup_directories, [b"/a", b"/b"]);
+    assert!(director.disabled_commands.contains(&"cancel"));
+    assert_eq!(director.schedule.as_ref().map(|schedule| schedule.runs.len()), Some(1));
+    assert!(director.console.is_some());
+}

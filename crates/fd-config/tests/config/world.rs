@@ -16,6 +16,8 @@ pub(crate) const DIRECTORY: &str = "/tmp/conf-corpus";
 #[derive(Default, Debug)]
 pub(crate) struct World {
     pub(crate) files: HashMap<Vec<u8>, Vec<u8>>,
+    /// What the program `once` prints for an argument, the first time.
+    pub(crate) once: HashMap<Vec<u8>, Vec<u8>>,
 }
 
 impl Source for World {
@@ -23,10 +25,11 @@ impl Source for World {
         self.files.get(name).cloned().ok_or_else(|| "No such file or directory".to_owned())
     }
 
-    /// `cat` and `echo`; everything else prints nothing.
+    /// `cat`, `echo` and `once`; everything else prints nothing.
     fn run_program(&mut self, argv: &[Vec<u8>]) -> Vec<u8> {
         match argv {
             [name, file] if name == b"cat" => self.files.get(file).cloned().unwrap_or_default(),
+            [name, file] if name == b"once" => self.once.remove(file).unwrap_or_default(),
             [name, words @ ..] if name == b"echo" => [words.join(&b' '), b"\n".to_vec()].concat(),
             _ => Vec::new(),
         }
