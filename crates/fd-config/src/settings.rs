@@ -8,6 +8,7 @@ use core::net::SocketAddr;
 use core::num::NonZeroU16;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -332,9 +333,12 @@ impl Settings {
             .map(|(name, _, instead)| texts::removed(name, instead))
     }
 
-    /// Where the settings file of a configuration file is looked for.
+    /// Where the settings file of a configuration file is looked for: beside it, or, if a program
+    /// prints it or it comes through a pipe, in `/etc/bacula`.
     pub fn path_beside(config_file: &OsStr) -> PathBuf {
-        Path::new(config_file).with_file_name(SETTINGS_FILE)
+        let is_printed = [&b"|"[..], b"/dev/", b"/proc/"].iter().any(|head| config_file.as_bytes().starts_with(head));
+        let file = if is_printed { OsStr::new("/etc/bacula/bacula-fd.conf") } else { config_file };
+        Path::new(file).with_file_name(SETTINGS_FILE)
     }
 }
 
