@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 use bed::Result;
 
@@ -37,14 +37,19 @@ impl Daemon {
         self.variables.insert(variable, value.to_owned());
     }
 
-    /// The values of the answer, unquoted as the daemon does it, and the exit status.
-    fn ask(&mut self, action: &str) -> (BTreeMap<String, Vec<u8>>, Option<i32>) {
+    /// Runs the helper.
+    fn run(&self, action: &str) -> Output {
         let mut command = Command::new(&self.program);
         command.env("SNAPSHOT_ACTION", action).arg("-c").arg(&self.configuration);
         for (name, value) in &self.variables {
             command.env(format!("SNAPSHOT_{name}"), std::ffi::OsStr::from_bytes(value));
         }
-        let done = command.output().unwrap();
+        command.output().unwrap()
+    }
+
+    /// The values of the answer, unquoted as the daemon does it, and the exit status.
+    fn ask(&mut self, action: &str) -> (BTreeMap<String, Vec<u8>>, Option<i32>) {
+        let done = self.run(action);
         let answer = pairs(&done.stdout);
         for (key, variable) in [("volume", "VOLUME"), ("snapmountpoint", "SNAPMOUNTPOINT"), ("type", "TYPE")] {
             if let Some(value) = answer.get(key) {
@@ -110,6 +115,7 @@ fn snapshots_of_btrfs_are_made_used_and_removed() -> Result<()> {
         Err(reason) => return skip::test(reason),
     };
     of_the_top(&btrfs)?;
+    that_go_while_they_are_listed(&btrfs)?;
     without_its_program(&btrfs)?;
     of_a_subvolume_with_an_odd_name(&btrfs)?;
     of_a_subvolume_of_another_user(&btrfs)?;
@@ -146,6 +152,39 @@ fn of_the_top(btrfs: &Btrfs) -> Result<()> {
     daemon.good("delete");
     assert!(!at.exists());
     assert!(daemon.error("delete").ends_with("there is no such snapshot"));
+    Ok(())
+}
+
+/// One whose job ends meanwhile, and one whose date can't be found out: the others are listed.
+fn that_go_while_they_are_listed(btrfs: &Btrfs) -> Result<()> {
+    let mut daemon = Daemon::new(btrfs, btrfs.top())?;
+    for name in ["goes", "undated", NAME] {
+        daemon.say("NAME", name.as_bytes());
+        daemon.good("create");
+    }
+    let program = must(&["sh", "-c", "command -v btrfs"]);
+    let script = format!(
+        "real={}\nif [ \"$1 $2\" = \"subvolume show\" ]; then\n\
+         case $(/usr/bin/readlink \"$3\") in\n\
+         */goes) $real subvolume delete \"$(/usr/bin/readlink \"$3\")\" >/dev/null; exit 1 ;;\n\
+         */undated) exit 1 ;;\nesac\nfi\nexec $real \"$@\"\n",
+        program.trim()
+    );
+    scripts::write(&btrfs.folder().join("btrfs"), &script).unwrap();
+    let configuration = fs::read_to_string(&daemon.configuration).unwrap();
+    fs::write(&daemon.configuration, format!("{configuration}path = {}\n", btrfs.folder().display())).unwrap();
+    let done = daemon.run("list");
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let mut listed: Vec<_> = text.lines().map(|line| pairs(line.as_bytes())).collect();
+    listed.sort_by_key(|one| one["name"].clone());
+    let dated: Vec<_> = listed.iter().map(|one| (&one["name"][..], !one["createdate"].is_empty())).collect();
+    assert_eq!(dated, [(NAME.as_bytes(), true), (b"undated", false)], "{text}");
+    fs::write(&daemon.configuration, configuration).unwrap();
+    for name in ["undated", NAME] {
+        daemon.say("NAME", name.as_bytes());
+        daemon.say("VOLUME", btrfs.top().join(".snapshots").join(name).as_os_str().as_bytes());
+        daemon.good("delete");
+    }
     Ok(())
 }
 

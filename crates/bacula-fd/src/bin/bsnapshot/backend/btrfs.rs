@@ -153,9 +153,15 @@ impl Backend for Btrfs {
             // Other programs keep directories of theirs here.
             let Ok(Some(found)) = directory.child(&name) else { continue };
             if is_subvolume(&found) {
+                let created = match creation(work, &found) {
+                    Ok(created) => created,
+                    // Its job has ended meanwhile.
+                    Err(_) if matches!(directory.child(&name), Ok(None)) => continue,
+                    Err(_) => OsString::new(),
+                };
                 let entry = Answer::new().quoted("volume", found.path()).quoted("name", &name);
                 let entry = entry.quoted("device", &work.request.mount_point);
-                let entry = entry.quoted("createdate", creation(work, &found)?).quoted("type", self.name());
+                let entry = entry.quoted("createdate", created).quoted("type", self.name());
                 answer = answer.and(&entry.end_line());
             }
         }
