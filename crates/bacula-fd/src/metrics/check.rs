@@ -172,6 +172,7 @@ fn fetch(wish: &Wish) -> io::Result<String> {
         }
         peer.set_read_timeout(Some(left))?;
         match peer.read(&mut piece)? {
+            0 if is_cut_off(&answer) => return Err(io::ErrorKind::UnexpectedEof.into()),
             0 => return Ok(String::from_utf8_lossy(&answer).into_owned()),
             count => answer.extend_from_slice(piece.get(..count).unwrap_or_default()),
         }
@@ -179,6 +180,17 @@ fn fetch(wish: &Wish) -> io::Result<String> {
             return Err(io::ErrorKind::InvalidData.into());
         }
     }
+}
+
+/// Whether there is less of an answer than its head says: what is missing may be a failed backup.
+fn is_cut_off(answer: &[u8]) -> bool {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = answer.windows(END.len()).position(|end| end == END);
+    let Some((head, body)) = end.and_then(|end| answer.split_at_checked(end + END.len())) else { return false };
+    let head = String::from_utf8_lossy(head);
+    let mut fields = head.lines().filter_map(|line| line.split_once(':'));
+    let length = fields.find(|(name, _)| name.eq_ignore_ascii_case("Content-Length"));
+    length.is_some_and(|(_, length)| length.trim().parse().is_ok_and(|length: usize| body.len() < length))
 }
 
 /// The first address of the host that accepts a connection.

@@ -1,5 +1,8 @@
 //! What the check makes of answers and of its command line.
 
+use std::net::TcpListener;
+use std::thread;
+
 use super::*;
 
 const NOW: i64 = 1_800_000_000;
@@ -83,5 +86,32 @@ fn the_command_line_says_whom_to_ask_and_what_is_old() {
     assert_eq!(asked, expected);
     for wrong in ["-h", "-w 3 -c 2", "-w x", "-p 70000", "-t 0", "-x", "more"] {
         assert_eq!(parse(&format!("check_ferrofd {wrong}")), None, "{wrong}");
+    }
+}
+
+/// What is fetched of a server that sends this and closes.
+fn fetched(answer: &[u8]) -> io::Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wish = Wish { port: listener.local_addr().unwrap().port(), ..Wish::default() };
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let (mut caller, _) = listener.accept().unwrap();
+            // Else the end would be a reset.
+            caller.read_exact(&mut vec![0; texts::REQUEST_FOR_METRICS.len()]).unwrap();
+            caller.write_all(answer).unwrap();
+        });
+        fetch(&wish)
+    })
+}
+
+#[test]
+fn an_answer_that_was_cut_off_is_no_answer() {
+    let body = metrics(0, "bacula_fd_last_job_good{name=\"a\",type=\"Backup\"} 0\n");
+    let answer = texts::http_head("200 OK", body.len()) + &body;
+    assert_eq!(fetched(answer.as_bytes()).unwrap(), answer);
+    let cut = body.find("bacula_fd_last_job_good").unwrap();
+    for missing in [1, body.len() - cut, body.len()] {
+        let error = fetched(&answer.as_bytes()[..answer.len() - missing]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "without {missing} bytes");
     }
 }
