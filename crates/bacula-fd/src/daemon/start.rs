@@ -412,6 +412,13 @@ mod tests {
     use crate::alone::alone;
     use crate::shared::supervisor::Supervisor;
 
+    #[test]
+    fn the_init_script_waits_as_long_as_systemd() {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/files/bacula-fd.init");
+        let wait = format!(" --retry TERM/{}/KILL/", LAST_WORDS.saturating_add(MARGIN).as_secs());
+        assert!(read_to_string(script).unwrap().contains(&wait), "{wait}");
+    }
+
     /// The writer belongs to the process, so there is one for this.
     #[test]
     fn the_last_mail_waits_for_a_writer_that_is_busy() {
