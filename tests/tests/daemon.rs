@@ -501,6 +501,47 @@ fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
     Ok(())
 }
 
+/// Between two jobs of a Director's queue there is no connection for up to two seconds. What
+/// replaces the stock daemon on many hosts must not take that for the end.
+#[test]
+fn a_roll_out_looks_again_before_it_takes_a_host_for_idle() -> Result<()> {
+    const CONNECTED: &str = "   0: 0100007F:238E 0100007F:A0A0 01 00000000:00000000 00:00000000 00000000 0 0 1";
+    let packaging = Path::new(env!("CARGO_MANIFEST_DIR")).join("../packaging");
+    // The command of a line, in double quotes.
+    let command = |file: &str| {
+        let text = fs::read_to_string(packaging.join(file)).unwrap();
+        let line = text.lines().find(|line| line.contains("/proc/net/tcp")).unwrap();
+        let (_, quoted) = line.split_once('"').unwrap();
+        let (quoted, _) = quoted.rsplit_once('"').unwrap();
+        let filled = quoted.replace("${hex}", "238E").replace("{{ port }}", "238E");
+        filled.replace("\\$", "$").replace("\\\"", "\"")
+    };
+    // Each ends with 0 if the host is idle.
+    let busy = packaging.join("ansible/roles/ferrofd/files/busy");
+    let commands = [
+        ("Ansible", format!("! sh '{}' 9102", busy.display())),
+        ("Puppet", command("puppet/manifests/init.pp")),
+        ("Salt", command("salt/ferrofd/init.sls")),
+    ];
+    let folder = bed::Folder::new("looks")?;
+    let (looks, played) = (folder.path().join("looks"), folder.make("played")?);
+    scripts::write(&played.join("sleep"), "").unwrap();
+    for (tool, command) in &commands {
+        for (connected_at, idle) in [(1, false), (2, false), (3, false), (4, true)] {
+            let cat = format!(
+                "echo >>'{looks}'\n[ $(wc -l <'{looks}') != {connected_at} ] || echo '{CONNECTED}'\n",
+                looks = looks.display()
+            );
+            scripts::write(&played.join("cat"), &cat).unwrap();
+            fs::write(&looks, "").unwrap();
+            let path = format!("PATH={}:/usr/bin:/bin", played.display());
+            let done = run(&argv(["env", &path, "sh", "-c", command]), b"")?;
+            assert_eq!(done.status.success(), idle, "{tool}, connected at look {connected_at}: {}", done.text());
+        }
+    }
+    Ok(())
+}
+
 /// What systemd says of the unit counts, whatever slice it is in and whichever of its two names the
 /// folder of the program has. A unit of another program is left alone.
 #[test]

@@ -30,9 +30,10 @@ class ferrofd (
   }
   $hex = sprintf('%04X', $port)
 
-  # The removal of the other package stops its daemon, also in the middle of a job.
+  # The removal of the other package stops its daemon, also in the middle of a job. The next job of a Director's queue
+  # begins within two seconds of the end of the one before, so it looks three times.
   exec { 'ferrofd: wait until no Director is connected':
-    command   => "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '\$2 ~ /:${hex}\$/ && \$4 == \"01\" { found = 1 } END { exit found }'",
+    command   => "for look in 1 2 3; do cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '\$2 ~ /:${hex}\$/ && \$4 == \"01\" { found = 1 } END { exit found }' || exit 1; [ \$look = 3 ] || sleep 2; done",
     provider  => shell,
     path      => ['/usr/sbin', '/usr/bin', '/sbin', '/bin'],
     unless    => $known,

@@ -14,10 +14,11 @@
 {% set wanted = 'ferrofd' if state == 'ferrofd' else stock %}
 {% set other = stock if state == 'ferrofd' else 'ferrofd' %}
 
-# The removal of the other package stops its daemon, also in the middle of a job.
+# The removal of the other package stops its daemon, also in the middle of a job. The next job of a Director's queue begins
+# within two seconds of the end of the one before, so it looks three times.
 ferrofd-idle:
   cmd.run:
-    - name: "cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$2 ~ /:{{ port }}$/ && $4 == \"01\" { found = 1 } END { exit found }'"
+    - name: "for look in 1 2 3; do cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '$2 ~ /:{{ port }}$/ && $4 == \"01\" { found = 1 } END { exit found }' || exit 1; [ $look = 3 ] || sleep 2; done"
     - retry:
         attempts: 120
         interval: 30
