@@ -7,13 +7,13 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
     let _ = PluginName::parse(data);
-    if let Ok(lstat) = LStat::decode(data) {
+    if let Some(lstat) = LStat::decode(data) {
         let mut text = Vec::new();
         lstat.encode(&mut text);
         let masked = LStat { data_stream: lstat.data_stream.kind(), ..lstat };
-        assert_eq!(LStat::decode(&text), Ok(masked));
+        assert_eq!(LStat::decode(&text), Some(masked));
     }
-    let Ok(record) = AttributesRecord::parse(data) else { return };
+    let Some(record) = AttributesRecord::parse(data) else { return };
     let (Some(file_type), Ok(file_index), Ok(delta_seq)) =
         (record.file_type(), i32::try_from(record.file_index), i32::try_from(record.delta_seq))
     else {

@@ -325,7 +325,7 @@ impl MetadataReader {
                 // Not there, or gone since the list was made.
                 Err(Errno::ENODATA) => continue,
                 Err(Errno::ENOTSUP) if !listed => continue,
-                got => got.and_then(|()| Acl::from_kernel(&self.value).map_err(|_| Errno::EINVAL)),
+                got => got.and_then(|()| Acl::from_kernel(&self.value).ok_or(Errno::EINVAL)),
             };
             let told = &mut self.told.acl;
             match acl {

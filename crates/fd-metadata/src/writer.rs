@@ -170,11 +170,11 @@ impl MetadataWriter {
             return;
         }
         let is_set = match Acl::from_text_here(record, &mut self.names) {
-            Err(_) => {
+            None => {
                 warnings.add(Errno::EINVAL, || texts::acl_from_text(path));
                 Err(Acl::default())
             }
-            Ok(AclHere { acl, unknown, merged }) => {
+            Some(AclHere { acl, unknown, merged }) => {
                 if !unknown.is_empty() {
                     let failed = self.names.take_failed_number();
                     warnings.add(Errno::EINVAL, || texts::acl_left_out(path, &unknown, failed));
@@ -184,7 +184,7 @@ impl MetadataWriter {
                 }
                 self.kernel_form.clear();
                 acl.to_kernel(&mut self.kernel_form);
-                let is_valid = acl.validate().is_ok();
+                let is_valid = acl.is_valid();
                 match if is_valid { target.set_xattr(name, &self.kernel_form) } else { Err(Errno::EINVAL) } {
                     Ok(()) => Ok(()),
                     Err(errno) if is_valid => {

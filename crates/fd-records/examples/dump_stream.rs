@@ -34,8 +34,8 @@ fn dump(stream: &[u8], out: &mut impl Write) -> io::Result<()> {
         match header.take() {
             Some(header) => print(&header, frame, out)?,
             None => match RecordHeader::parse(frame) {
-                Ok(found) => header = Some(found),
-                Err(error) => return writeln!(out, "{error}"),
+                Some(found) => header = Some(found),
+                None => return writeln!(out, "no record header: {}", frame.escape_ascii()),
             },
         }
     }
@@ -46,10 +46,10 @@ fn print(header: &RecordHeader, record: &[u8], out: &mut impl Write) -> io::Resu
     write!(out, "file {}, {}, {} bytes", header.file_index, header.stream, record.len())?;
     match header.stream.class() {
         StreamClass::Attributes | StreamClass::AttributesUpdate => match AttributesRecord::parse(record) {
-            Ok(AttributesRecord { name, lstat: LStat { stat: Stat { mode, size, .. }, .. }, .. }) => {
+            Some(AttributesRecord { name, lstat: LStat { stat: Stat { mode, size, .. }, .. }, .. }) => {
                 write!(out, ": {} with mode {mode:o} and size {size}", name.escape_ascii())?;
             }
-            Err(error) => write!(out, ": {error}")?,
+            None => write!(out, ": damaged")?,
         },
         StreamClass::Data(layout) => write!(out, ": {layout:?}")?,
         StreamClass::Digest(kind) => {
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_damaged_stream_ends_the_output() {
-        assert_eq!(dumped(b"\xff\xff\xff\xff\0\0\0\x09no header"), "record header does not begin with \"rechdr\"\n");
+        assert_eq!(dumped(b"\xff\xff\xff\xff\0\0\0\x09no header"), "no record header: no header\n");
         assert_eq!(dumped(b"\0\0\0\x09rech"), "the stream ends within a frame\n");
     }
 }

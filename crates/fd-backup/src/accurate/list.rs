@@ -101,7 +101,7 @@ impl List {
 
     /// Appends a file. `false` if its attributes can't be decoded, or if the list is full.
     pub(super) fn push(&mut self, entry: &AccurateEntry<'_>) -> bool {
-        let Ok(LStat { stat, link_fi, .. }) = entry.lstat() else { return false };
+        let Some(LStat { stat, link_fi, .. }) = entry.lstat() else { return false };
         let (directory, name) = split_path(entry.name);
         let Some(directory) = self.directories.intern(directory) else { return false };
         let digest = digest_text::parse(entry.digest).filter(|digest| digest_text::of(digest) == entry.digest);

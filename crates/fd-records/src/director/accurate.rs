@@ -1,6 +1,6 @@
 //! One message of the accurate list that a Director sends (reference 04 §13.1).
 
-use crate::record::lstat::{LStat, LStatError};
+use crate::record::lstat::LStat;
 use crate::text::decimal;
 
 /// A file as the catalog knows it; borrows from the message.
@@ -30,8 +30,8 @@ impl<'a> AccurateEntry<'a> {
         Some(Self { name, lstat_text, digest, delta_seq })
     }
 
-    /// The attributes.
-    pub fn lstat(&self) -> Result<LStat, LStatError> {
+    /// The attributes; `None` if their text is damaged.
+    pub fn lstat(&self) -> Option<LStat> {
         LStat::decode(self.lstat_text)
     }
 }
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!((entry.digest, entry.delta_seq), (&b""[..], 4465));
         let entry = AccurateEntry::parse(b"/d/\0A A").unwrap();
         assert_eq!((entry.name, entry.digest, entry.delta_seq), (&b"/d/"[..], &b""[..], 0));
-        assert!(entry.lstat().is_err());
+        assert!(entry.lstat().is_none());
     }
 
     #[test]

@@ -42,50 +42,6 @@ pub struct Acl {
     entries: Vec<AclEntry>,
 }
 
-/// Why bytes are not an ACL.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AclError {
-    /// The kernel's value has a version other than 2, or is cut.
-    #[error("kernel ACL of {length} bytes and version {version}, expected version 2 and entries of 8 bytes")]
-    Kernel {
-        /// Length of the value.
-        length: usize,
-        /// The version in it.
-        version: u32,
-    },
-    /// The kernel's value has an entry with an unknown tag.
-    #[error("unknown tag {0:#x} in a kernel ACL")]
-    Tag(u16),
-    /// The text can't be read.
-    #[error("no ACL entry at byte {0} of the text")]
-    Text(usize),
-    /// There are more entries than the kernel accepts.
-    #[error("more than {0} ACL entries")]
-    TooMany(usize),
-    /// The text names a user or group that this host does not have.
-    #[error("no {kind} called {name:?}")]
-    Unknown {
-        /// `user` or `group`.
-        kind: &'static str,
-        /// The name.
-        name: String,
-    },
-}
-
-/// Why an ACL can't be set on a file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum InvalidAcl {
-    /// Owner, owning group or others lack an entry.
-    #[error("an entry that every ACL needs is missing")]
-    Missing,
-    /// A user or group has two entries.
-    #[error("two entries for the same")]
-    Duplicate,
-    /// There are entries for named users or groups, but no mask.
-    #[error("named entries without a mask")]
-    MaskMissing,
-}
-
 /// Version of the kernel's form.
 const KERNEL_VERSION: u32 = 2;
 /// The entries of the longest value that the kernel accepts for an attribute, 64 KiB.
@@ -94,12 +50,6 @@ const MOST: usize = (64 * 1024 - 4) / 8;
 const NO_NUMBER: u32 = u32::MAX;
 
 impl Acl {
-    /// An ACL of these entries, which are brought into order.
-    pub fn new(mut entries: Vec<AclEntry>) -> Self {
-        entries.sort_unstable();
-        Self { entries }
-    }
-
     /// The entries, in order.
     pub fn entries(&self) -> &[AclEntry] {
         &self.entries
@@ -112,28 +62,20 @@ impl Acl {
     }
 
     /// Whether the kernel accepts it.
-    pub fn validate(&self) -> Result<(), InvalidAcl> {
-        if self.entries.windows(2).any(|pair| matches!(pair, [first, second] if first.tag == second.tag)) {
-            return Err(InvalidAcl::Duplicate);
-        }
+    pub fn is_valid(&self) -> bool {
         let has = |tag: AclTag| self.entries.iter().any(|entry| entry.tag == tag);
-        if !(has(AclTag::UserObject) && has(AclTag::GroupObject) && has(AclTag::Other)) {
-            return Err(InvalidAcl::Missing);
-        }
         let named = self.entries.iter().any(|entry| matches!(entry.tag, AclTag::User(_) | AclTag::Group(_)));
-        if named && !has(AclTag::Mask) { Err(InvalidAcl::MaskMissing) } else { Ok(()) }
+        [AclTag::UserObject, AclTag::GroupObject, AclTag::Other].into_iter().all(has)
+            && (!named || has(AclTag::Mask))
+            && self.entries.windows(2).all(|pair| matches!(pair, [first, second] if first.tag != second.tag))
     }
 
-    /// Reads the value of `system.posix_acl_access` or `system.posix_acl_default`.
-    pub fn from_kernel(value: &[u8]) -> Result<Self, AclError> {
-        let (version, rest) =
-            value.split_first_chunk().map_or((0, value), |(version, rest)| (u32::from_le_bytes(*version), rest));
-        let (chunks, cut) = rest.as_chunks::<8>();
-        if version != KERNEL_VERSION || !cut.is_empty() {
-            return Err(AclError::Kernel { length: value.len(), version });
-        }
-        if chunks.len() > MOST {
-            return Err(AclError::TooMany(MOST));
+    /// Reads the value of `system.posix_acl_access` or `system.posix_acl_default`; `None` if it is
+    /// damaged, or longer than the kernel accepts.
+    pub fn from_kernel(value: &[u8]) -> Option<Self> {
+        let (chunks, cut) = value.strip_prefix(&KERNEL_VERSION.to_le_bytes())?.as_chunks::<8>();
+        if !cut.is_empty() || chunks.len() > MOST {
+            return None;
         }
         let mut entries = Vec::with_capacity(chunks.len());
         for [t0, t1, p0, _, n0, n1, n2, n3] in chunks {
@@ -145,11 +87,12 @@ impl Acl {
                 0x08 => AclTag::Group(number),
                 0x10 => AclTag::Mask,
                 0x20 => AclTag::Other,
-                other => return Err(AclError::Tag(other)),
+                _ => return None,
             };
             entries.push(AclEntry { tag, permissions: p0 & 7 });
         }
-        Ok(Self::new(entries))
+        entries.sort_unstable();
+        Some(Self { entries })
     }
 
     /// Appends the value for `system.posix_acl_access` or `system.posix_acl_default`.
@@ -211,31 +154,20 @@ impl Acl {
         }
     }
 
-    /// Reads a text, up to its first NUL or its end. Long and short tag words, names and numbers,
-    /// line ends, commas and comments are accepted, as by libacl. No name is looked up in a text
-    /// that is no ACL.
+    /// Reads a text, up to its first NUL or its end, as far as this host can have it: without
+    /// entries of users and groups that `identities` does not have. Two entries of the same user or
+    /// group become one, with the permissions that both have. Long and short tag words, names and
+    /// numbers, line ends, commas and comments are accepted, as by libacl.
     ///
-    /// # Errors
-    /// Text that is no ACL, or a larger one than the kernel accepts; a user or group that
-    /// `identities` does not have.
-    pub fn from_text(text: &[u8], identities: &mut dyn Identities) -> Result<Self, AclError> {
-        let entries = parse(text)?.iter().map(|entry| entry.look_up(identities)).collect::<Result<_, _>>()?;
-        Ok(Self::new(entries))
-    }
-
-    /// Reads a text as [`Self::from_text`], as far as this host can have it: without entries of
-    /// users and groups that are not here. Two entries of the same user or group become one, with
-    /// the permissions that both have.
-    ///
-    /// # Errors
-    /// Text that is no ACL, or a larger one than the kernel accepts.
-    pub fn from_text_here(text: &[u8], identities: &mut dyn Identities) -> Result<AclHere, AclError> {
+    /// `None` if the text is no ACL, or a larger one than the kernel accepts; then no name is
+    /// looked up.
+    pub fn from_text_here(text: &[u8], identities: &mut dyn Identities) -> Option<AclHere> {
         let mut permissions = BTreeMap::new();
         let (mut unknown, mut merged) = (Vec::new(), Vec::new());
         for entry in parse(text)? {
             match entry.look_up(identities) {
-                Err(_) => unknown.push(entry.text.to_vec()),
-                Ok(AclEntry { tag, permissions: here }) => match permissions.entry(tag) {
+                None => unknown.push(entry.text.to_vec()),
+                Some(AclEntry { tag, permissions: here }) => match permissions.entry(tag) {
                     Entry::Vacant(place) => {
                         place.insert(here);
                     }
@@ -247,7 +179,7 @@ impl Acl {
             }
         }
         let entries = permissions.into_iter().map(|(tag, permissions)| AclEntry { tag, permissions });
-        Ok(AclHere { acl: Self { entries: entries.collect() }, unknown, merged })
+        Some(AclHere { acl: Self { entries: entries.collect() }, unknown, merged })
     }
 }
 
@@ -333,28 +265,28 @@ enum Who<'a> {
 }
 
 impl TextEntry<'_> {
-    /// The entry with the number of its user or group.
-    fn look_up(&self, identities: &mut dyn Identities) -> Result<AclEntry, AclError> {
+    /// The entry with the number of its user or group; `None` if this host does not have it.
+    fn look_up(&self, identities: &mut dyn Identities) -> Option<AclEntry> {
         let tag = match self.who {
-            Who::User(name) => AclTag::User(number_of(name, "user", |name| identities.user_number(name))?),
-            Who::Group(name) => AclTag::Group(number_of(name, "group", |name| identities.group_number(name))?),
+            Who::User(name) => AclTag::User(number_of(name, |name| identities.user_number(name))?),
+            Who::Group(name) => AclTag::Group(number_of(name, |name| identities.group_number(name))?),
             Who::Unnamed(tag) => tag,
         };
-        Ok(AclEntry { tag, permissions: self.permissions })
+        Some(AclEntry { tag, permissions: self.permissions })
     }
 }
 
-/// The entries of a text.
-fn parse(text: &[u8]) -> Result<Vec<TextEntry<'_>>, AclError> {
+/// The entries of a text; `None` if it is no ACL.
+fn parse(text: &[u8]) -> Option<Vec<TextEntry<'_>>> {
     let mut reader = TextReader::new(text);
     let mut entries = Vec::new();
     while reader.skip_to_entry() {
         if entries.len() >= MOST {
-            return Err(AclError::TooMany(MOST));
+            return None;
         }
         entries.push(reader.entry()?);
     }
-    Ok(entries)
+    Some(entries)
 }
 
 impl<'a> TextReader<'a> {
@@ -389,22 +321,18 @@ impl<'a> TextReader<'a> {
         self.peek().is_some()
     }
 
-    fn error(&self) -> AclError {
-        AclError::Text(self.at)
-    }
-
     /// The bytes up to the next colon, which is taken too; without blanks around them.
-    fn field(&mut self) -> Result<&'a [u8], AclError> {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let end = rest.iter().position(|byte| matches!(byte, b':' | b',' | b'\n')).ok_or_else(|| self.error())?;
+    fn field(&mut self) -> Option<&'a [u8]> {
+        let rest = self.text.get(self.at..)?;
+        let end = rest.iter().position(|byte| matches!(byte, b':' | b',' | b'\n'))?;
         if rest.get(end) != Some(&b':') {
-            return Err(self.error());
+            return None;
         }
         self.at += end + 1;
-        Ok(rest.get(..end).unwrap_or_default().trim_ascii())
+        Some(rest.get(..end)?.trim_ascii())
     }
 
-    fn entry(&mut self) -> Result<TextEntry<'a>, AclError> {
+    fn entry(&mut self) -> Option<TextEntry<'a>> {
         let start = self.at;
         let who = match self.field()? {
             b"u" | b"user" => match self.field()? {
@@ -423,10 +351,10 @@ impl<'a> TextReader<'a> {
                 self.skip_empty_field();
                 Who::Unnamed(AclTag::Other)
             }
-            _ => return Err(AclError::Text(start)),
+            _ => return None,
         };
         let permissions = self.permissions()?;
-        Ok(TextEntry { text: self.text.get(start..self.at).unwrap_or_default(), who, permissions })
+        Some(TextEntry { text: self.text.get(start..self.at).unwrap_or_default(), who, permissions })
     }
 
     /// Mask and others may be written with or without their empty qualifier.
@@ -437,7 +365,7 @@ impl<'a> TextReader<'a> {
         }
     }
 
-    fn permissions(&mut self) -> Result<u8, AclError> {
+    fn permissions(&mut self) -> Option<u8> {
         while matches!(self.peek(), Some(b' ' | b'\t')) {
             self.at += 1;
         }
@@ -455,21 +383,17 @@ impl<'a> TextReader<'a> {
             letters += 1;
         }
         let ended = self.peek().is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b',' | b'#'));
-        if letters == 0 || !ended { Err(self.error()) } else { Ok(permissions) }
+        (letters > 0 && ended).then_some(permissions)
     }
 }
 
 /// The number of a qualifier: the number itself, or that of the name.
-fn number_of(qualifier: &[u8], kind: &'static str, lookup: impl FnOnce(&[u8]) -> Option<u32>) -> Result<u32, AclError> {
+fn number_of(qualifier: &[u8], lookup: impl FnOnce(&[u8]) -> Option<u32>) -> Option<u32> {
     let name = unquote(qualifier);
-    if let (Ok(number), true) = (decimal_number(&name), name.iter().all(u8::is_ascii_digit)) {
-        return Ok(number);
+    match u32::try_from(decimal::take_i64(&name).0) {
+        Ok(number) if name.iter().all(u8::is_ascii_digit) => Some(number),
+        _ => lookup(&name),
     }
-    lookup(&name).ok_or_else(|| AclError::Unknown { kind, name: String::from_utf8_lossy(&name).into_owned() })
-}
-
-fn decimal_number(digits: &[u8]) -> Result<u32, std::num::TryFromIntError> {
-    u32::try_from(decimal::take_i64(digits).0)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The attribute record: name, type and attributes of an entry (reference 04 §6.1, 05 §4).
 
-use crate::record::lstat::{LStat, LStatError};
+use crate::record::lstat::LStat;
 use crate::text::decimal;
 use crate::vocabulary::file_type::FileType;
 
@@ -78,17 +78,6 @@ pub struct AttributesRecord<'a> {
     pub delta_seq: i64,
 }
 
-/// Why a payload is not an attribute record.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum AttributesError {
-    /// One of the fields is missing.
-    #[error("attribute record ends before its {0}")]
-    Missing(&'static str),
-    /// The attributes can't be read.
-    #[error(transparent)]
-    LStat(#[from] LStatError),
-}
-
 /// Set in the type where a data stream replaces the delta sequence; never written today (reference
 /// 05 §4).
 const TYPE_HAS_DATA_STREAM: i64 = 1 << 16;
@@ -100,18 +89,18 @@ impl<'a> AttributesRecord<'a> {
     }
 
     /// Reads a record. Numbers are read as tolerantly as by the reference; the two blanks and the
-    /// first three NULs must be there.
-    pub fn parse(record: &'a [u8]) -> Result<Self, AttributesError> {
+    /// first three NULs must be there, and the LStat must be one; else `None`.
+    pub fn parse(record: &'a [u8]) -> Option<Self> {
         let (file_index, rest) = decimal::take_i64(record);
-        let rest = rest.strip_prefix(b" ").ok_or(AttributesError::Missing("type"))?;
+        let rest = rest.strip_prefix(b" ")?;
         let (type_word, rest) = decimal::take_i64(rest);
-        let rest = rest.strip_prefix(b" ").ok_or(AttributesError::Missing("name"))?;
-        let (name, rest) = take_text(rest).ok_or(AttributesError::Missing("attributes"))?;
-        let (lstat_text, rest) = take_text(rest).ok_or(AttributesError::Missing("link"))?;
-        let (link, rest) = take_text(rest).ok_or(AttributesError::Missing("extended attributes"))?;
+        let rest = rest.strip_prefix(b" ")?;
+        let (name, rest) = take_text(rest)?;
+        let (lstat_text, rest) = take_text(rest)?;
+        let (link, rest) = take_text(rest)?;
         let (attr_ex, rest) = take_text(rest).unwrap_or((rest, &[]));
         let delta_seq = if type_word & TYPE_HAS_DATA_STREAM == 0 { decimal::take_i64(rest).0 } else { 0 };
-        Ok(Self {
+        Some(Self {
             file_index,
             type_code: u16::try_from(type_word & 0xFFFF).unwrap_or_default(),
             name,

@@ -30,11 +30,6 @@ pub struct RecordHeader {
     pub size: i64,
 }
 
-/// The text is not a record header.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("record header does not begin with \"rechdr\"")]
-pub struct RecordHeaderError;
-
 impl RecordHeader {
     /// Whether the other record is of the same file of the same backup.
     pub const fn is_of_file_of(&self, other: &Self) -> bool {
@@ -44,9 +39,9 @@ impl RecordHeader {
     }
 
     /// Reads `rechdr <VolSessionId> <VolSessionTime> <FileIndex> <Stream> <Size>` as tolerantly as
-    /// the reference: only the word is required, a missing number counts as 0.
-    pub fn parse(text: &[u8]) -> Result<Self, RecordHeaderError> {
-        let mut rest = text.strip_prefix(b"rechdr").ok_or(RecordHeaderError)?;
+    /// the reference: only the word is required, `None` without it; a missing number counts as 0.
+    pub fn parse(text: &[u8]) -> Option<Self> {
+        let mut rest = text.strip_prefix(b"rechdr")?;
         let mut numbers = [0_i64; 5];
         for number in &mut numbers {
             (*number, rest) = decimal::take_i64(rest.trim_ascii_start());
@@ -54,7 +49,7 @@ impl RecordHeader {
         let [vol_session_id, vol_session_time, file_index, stream, size] = numbers;
         // Numbers have 32 bits on the volume; a larger one is no stream.
         let stream = Stream::new(u32::try_from(stream).unwrap_or_default());
-        Ok(Self { vol_session_id, vol_session_time, file_index, stream, size })
+        Some(Self { vol_session_id, vol_session_time, file_index, stream, size })
     }
 }
 
@@ -87,8 +82,8 @@ mod tests {
         );
         assert_eq!(RecordHeader::parse(b"rechdr  1\t2   -3 4 5 6\n").unwrap().file_index, -3);
         assert_eq!(RecordHeader::parse(b"rechdr").unwrap().size, 0);
-        assert_eq!(RecordHeader::parse(b"rechd 1 2 3 4 5"), Err(RecordHeaderError));
-        assert_eq!(RecordHeader::parse(b""), Err(RecordHeaderError));
+        assert_eq!(RecordHeader::parse(b"rechd 1 2 3 4 5"), None);
+        assert_eq!(RecordHeader::parse(b""), None);
         assert_eq!(RecordHeader::parse(b"rechdr 1 2 3 99999999999 5").unwrap().stream, Stream::NONE);
     }
 }

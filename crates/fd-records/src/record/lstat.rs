@@ -72,23 +72,6 @@ pub struct LStat {
     pub data_stream: Stream,
 }
 
-/// Why a text is not an LStat.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum LStatError {
-    /// Fewer numbers than the thirteen required ones.
-    #[error("LStat holds {found} numbers, needs at least 13")]
-    TooShort {
-        /// How many there are.
-        found: usize,
-    },
-    /// A field that is not a base-64 number of its range.
-    #[error("number {index} of LStat is not a base-64 number of its range")]
-    Number {
-        /// Which one, counted from 1 in the order of reference 04 §6.3.
-        index: usize,
-    },
-}
-
 /// How many numbers a complete LStat has.
 const FIELDS: usize = 16;
 /// How many must be there.
@@ -126,28 +109,29 @@ impl LStat {
     }
 
     /// Reads a text. The last three numbers may be missing (they then count as 0), what follows the
-    /// sixteenth is ignored, and missing digits count as 0.
-    pub fn decode(text: &[u8]) -> Result<Self, LStatError> {
+    /// sixteenth is ignored, and missing digits count as 0. `None` if one of the others is missing,
+    /// or if one is not a base-64 number of its range.
+    pub fn decode(text: &[u8]) -> Option<Self> {
         let mut numbers = [0_i64; FIELDS];
         let mut found = 0;
         let words = text.strip_suffix(b" ").unwrap_or(text).split(|byte| *byte == b' ');
-        for (index, (place, word)) in numbers.iter_mut().zip(words).enumerate() {
-            *place = number::parse(word).ok_or(LStatError::Number { index: index + 1 })?;
-            found = index + 1;
+        for (place, word) in numbers.iter_mut().zip(words) {
+            *place = number::parse(word)?;
+            found += 1;
         }
         if found < MANDATORY {
-            return Err(LStatError::TooShort { found });
+            return None;
         }
         let [dev, ino, mode, nlink, uid, gid, rdev, size, blksize, blocks, atime, mtime, ctime, link_fi, flags, data] =
             numbers;
-        Ok(Self {
+        Some(Self {
             stat: Stat {
                 dev: dev.cast_unsigned(),
                 ino: ino.cast_unsigned(),
-                mode: narrow(mode, 3)?,
+                mode: u32::try_from(mode).ok()?,
                 nlink: nlink.cast_unsigned(),
-                uid: identity(uid, 5)?,
-                gid: identity(gid, 6)?,
+                uid: identity(uid)?,
+                gid: identity(gid)?,
                 rdev: rdev.cast_unsigned(),
                 size,
                 blksize,
@@ -156,24 +140,16 @@ impl LStat {
                 mtime,
                 ctime,
             },
-            link_fi: i32::try_from(link_fi).map_err(|_| LStatError::Number { index: 14 })?,
+            link_fi: i32::try_from(link_fi).ok()?,
             flags,
-            data_stream: Stream::new(narrow(data, 16)?),
+            data_stream: Stream::new(u32::try_from(data).ok()?),
         })
     }
 }
 
-/// The 32 bit value of field `index`.
-fn narrow(value: i64, index: usize) -> Result<u32, LStatError> {
-    u32::try_from(value).map_err(|_| LStatError::Number { index })
-}
-
 /// A user or group number: unsigned, but clients with signed ones write −1 and −2.
-fn identity(value: i64, index: usize) -> Result<u32, LStatError> {
-    match i32::try_from(value) {
-        Ok(signed) => Ok(signed.cast_unsigned()),
-        Err(_) => narrow(value, index),
-    }
+fn identity(value: i64) -> Option<u32> {
+    i32::try_from(value).map(i32::cast_unsigned).or_else(|_| u32::try_from(value)).ok()
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ fn item_of(header: RecordHeader, record: &[u8], plan: &RestorePlan) -> Option<Re
     if header.stream.class() != StreamClass::Attributes {
         return None;
     }
-    let parsed = AttributesRecord::parse(record).ok()?;
+    let parsed = AttributesRecord::parse(record)?;
     let is_restorable = parsed.lstat.data_stream.is_restorable_data();
     if is_restorable { RestoreItem::new(&parsed, header.stream, false, plan).ok() } else { None }
 }

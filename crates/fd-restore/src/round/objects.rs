@@ -26,7 +26,7 @@ impl Round<'_> {
         self.current = None;
         // Nor does the session of a file that could not be replaced belong to this one.
         self.state.encryption.forget();
-        let Ok(parsed) = AttributesRecord::parse(record) else {
+        let Some(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
         };

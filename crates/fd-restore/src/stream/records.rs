@@ -56,7 +56,7 @@ pub(crate) fn next_record<'a>(
 ) -> Result<Next<'a>, SequenceError> {
     let header = match source.next_frame() {
         _ if cancel.is_canceled() => return Ok(Next::End(End::Canceled)),
-        Ok(Some(header)) => RecordHeader::parse(header).map_err(|_| SequenceError::Header(header.to_vec()))?,
+        Ok(Some(header)) => RecordHeader::parse(header).ok_or_else(|| SequenceError::Header(header.to_vec()))?,
         Ok(None) => return Ok(Next::End(End::EndOfData)),
         Err(error) => return Ok(Next::End(End::ConnectionLost(error))),
     };

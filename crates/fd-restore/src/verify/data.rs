@@ -204,7 +204,7 @@ impl Verify<'_, '_> {
     fn attributes(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
         self.end_scan()?;
         self.close();
-        let Ok(attributes) = AttributesRecord::parse(record) else {
+        let Some(attributes) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             self.progress.add_file();
             self.progress.add_files_examined(1);

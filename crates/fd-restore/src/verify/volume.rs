@@ -82,8 +82,8 @@ impl Verify<'_> {
 
     fn attributes(&mut self, record: &[u8]) -> Option<Vec<u8>> {
         let attributes = AttributesRecord::parse(record);
-        self.in_file = attributes.is_ok();
-        let Ok(attributes) = attributes else {
+        self.in_file = attributes.is_some();
+        let Some(attributes) = attributes else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             // The Director finds files by their number, so this one needs a number, too.
             count(self.progress, b"");
