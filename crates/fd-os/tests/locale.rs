@@ -11,7 +11,7 @@ use fd_os::regex::{PosixRegex, RegexOptions};
 
 fn matches(pattern: &str, ignore_case: bool, text: &[u8]) -> bool {
     let options = RegexOptions { ignore_case, newline: false };
-    PosixRegex::of_any_weight(pattern.as_bytes(), options).expect("a good expression").is_match(text)
+    PosixRegex::new(pattern.as_bytes(), options).expect("a good expression").is_match(text)
 }
 
 /// What a process has that is to change its locale.

@@ -103,6 +103,6 @@ fn show(wish: &Wish) -> u8 {
 fn compiled(expression: &[u8]) -> Result<PosixRegex, StockMessage> {
     let options = RegexOptions { ignore_case: false, newline: false };
     // No bound is needed: the user who wrote it waits for it.
-    PosixRegex::of_any_weight(expression, options)
+    PosixRegex::new(expression, options)
         .map_err(|_| StockMessage::job_termination("bacula-fd", &texts::bad_directives(expression)))
 }

@@ -108,8 +108,9 @@ impl Conversation<'_> {
         };
         let keys = self.daemon.jobs.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
         let matcher = Matcher::new(Arc::clone(&job));
-        let mut compile = |pattern: &[u8], options| -> Option<Box<dyn NameRegex>> {
-            Some(Box::new(matcher.compile(pattern, options, &wanted).ok()?))
+        let mut compile = |pattern: &[u8], options| -> Option<NameRegex> {
+            let expression = matcher.compile(pattern, options, &wanted).ok()?;
+            Some(Box::new(move |name| expression.captures(name)))
         };
         let mut plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {
             Ok(plan) => plan,

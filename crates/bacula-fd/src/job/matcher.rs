@@ -21,7 +21,7 @@ use fd_fileset::Regex;
 use fd_os::io_error_text;
 use fd_os::lock::Mutex;
 use fd_os::regex::{Captures, GROUPS, PosixRegex, RegexError, RegexOptions, weigh};
-use fd_restore::{NameRegex, Undecided};
+use fd_restore::Undecided;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
@@ -148,8 +148,7 @@ impl Matcher {
         let mut inner = self.inner.lock();
         match weigh(until_nul, options.ignore_case) {
             Some(weight) if inner.matching.saturating_add(weight.matching) <= MOST_MATCHING => {
-                expression.light =
-                    Some(PosixRegex::of_any_weight(until_nul, options).map_err(|error| error.to_string())?);
+                expression.light = Some(PosixRegex::new(until_nul, options).map_err(|error| error.to_string())?);
                 expression.memory += weight.compiled;
                 inner.matching += weight.matching;
             }
@@ -256,12 +255,6 @@ impl Regex for Expression {
 
     fn memory(&self) -> usize {
         self.memory
-    }
-}
-
-impl NameRegex for Expression {
-    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided> {
-        Self::captures(self, name)
     }
 }
 
@@ -470,7 +463,7 @@ fn answer(expressions: &mut Vec<PosixRegex>, requests: &mut impl Read) -> io::Re
     if kind == COMPILE {
         let pattern = read_message(requests)?;
         let options = RegexOptions { ignore_case: detail & IGNORE_CASE != 0, newline: detail & NEWLINE != 0 };
-        return Ok(match PosixRegex::of_any_weight(&pattern, options) {
+        return Ok(match PosixRegex::new(&pattern, options) {
             Ok(expression) => {
                 expressions.push(expression);
                 vec![YES]

@@ -29,7 +29,7 @@ pub(crate) fn plan(
     let output = match place {
         Where::Folder(folder) => OutputNames::below(folder.clone()),
         Where::Regex(expressions) => {
-            OutputNames::Regex(RegexWhere::parse_with(expressions, compile).ok_or_else(|| expressions.clone())?)
+            OutputNames::Regex(RegexWhere::parse(expressions, compile).ok_or_else(|| expressions.clone())?)
         }
     };
     Ok(RestorePlan {

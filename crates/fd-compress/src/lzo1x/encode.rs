@@ -64,26 +64,12 @@ impl LzoEncoder {
         Self { table: Box::new([0; TABLE_LEN]), window: Box::new([0; WINDOW_LEN]), buffer: Vec::new() }
     }
 
-    /// The LZO1X stream of `src`: at most n + n/22 + 6 bytes (§5). It depends on `src` alone, not
-    /// on what was compressed before.
+    /// Appends the LZO1X stream of `src` to `out`: at most n + n/22 + 6 bytes (§5). It depends on
+    /// `src` alone, not on what was compressed before. The literals after the last match, which in
+    /// a block that does not shrink are all of it, are copied only once.
     ///
-    /// The only error is [`Error::OutputOverrun`]. It would mean that the bound does not hold; no
-    /// input is known to cause it.
-    pub fn compress(&mut self, src: &[u8]) -> Result<&[u8], Error> {
-        let len = self.stream(src).ok_or(Error::OutputOverrun)?;
-        self.buffer.get(..len).ok_or(Error::OutputOverrun)
-    }
-
-    /// Writes the stream into the buffer; returns its length, or `None` if the buffer is too small.
-    fn stream(&mut self, src: &[u8]) -> Option<usize> {
-        let (at, literals_from) = self.begin(src)?;
-        let out = self.buffer.as_mut_slice();
-        let at = write::literals(out, at, src.get(literals_from..)?)?;
-        write::end(out, at)
-    }
-
-    /// Appends the same stream to `out`, which on an error is as it was. The literals after the
-    /// last match, which in a block that does not shrink are all of it, are copied only once.
+    /// The only error is [`Error::OutputOverrun`], on which `out` is as it was. It would mean that
+    /// the bound does not hold; no input is known to cause it.
     pub fn append(&mut self, src: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         let (len, literals_from) = self.begin(src).ok_or(Error::OutputOverrun)?;
         let rest = src.get(literals_from..).unwrap_or_default();

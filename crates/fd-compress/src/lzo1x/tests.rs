@@ -207,7 +207,9 @@ fn worked_examples_decode_within_their_exact_size() {
 #[test]
 fn worked_examples_of_literals_are_encoded_byte_by_byte() {
     for (input, stream) in WORKED.iter().take(12) {
-        assert_eq!(LzoEncoder::new().compress(&bytes(input)), Ok(bytes(stream).as_slice()), "{input}");
+        let mut out = Vec::new();
+        LzoEncoder::new().append(&bytes(input), &mut out).unwrap();
+        assert_eq!(out, bytes(stream), "{input}");
     }
 }
 

@@ -93,11 +93,6 @@ pub(super) fn sequence(
 /// The end marker.
 pub(super) const END: [u8; 3] = [0x11, 0, 0];
 
-/// Writes the end marker.
-pub(super) fn end(out: &mut [u8], at: usize) -> Option<usize> {
-    bytes(out, at, &END)
-}
-
 /// The bytes of a length that exceeds the opcode's by `excess`, at least one (§3.2).
 fn extension(out: &mut [u8], at: usize, excess: usize) -> Option<usize> {
     let zeros = excess.checked_sub(1)? / 255;

@@ -3,36 +3,24 @@
 //! `<sep>regex<sep>replacement<sep>[flags][,<sep>…]`, with the stock daemon's peculiar idea of
 //! escapes.
 
-use fd_os::regex::{Captures, PosixRegex, RegexOptions};
+use fd_os::regex::{Captures, RegexOptions};
 
 use crate::tree::LONGEST;
 
 /// What may separate the parts of an expression.
 const SEPARATORS: &[u8] = b"!:;|,&%=~/<#";
 
-/// A compiled regular expression, asked about one name after the other.
-pub trait NameRegex: std::fmt::Debug + Send + Sync {
-    /// The first match and its groups.
-    ///
-    /// # Errors
-    ///
-    /// If that can't be decided: the file must not be restored under the name that it has so far.
-    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided>;
-}
+/// A compiled regular expression: the first match in a name, and its groups. If that can't be
+/// decided, the file must not be restored under the name that it has so far.
+pub type NameRegex = Box<dyn Fn(&[u8]) -> Result<Option<Captures>, Undecided> + Send + Sync>;
 
 /// Whether an expression matches a name could not be decided, which has been reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("whether an expression matches a name could not be decided")]
 pub struct Undecided;
 
-impl NameRegex for PosixRegex {
-    fn captures(&self, name: &[u8]) -> Result<Option<Captures>, Undecided> {
-        Self::captures(self, name).map_err(|_error| Undecided)
-    }
-}
-
 /// Compiles an expression; `None` for one that can't be used.
-pub type CompileName<'c> = dyn FnMut(&[u8], RegexOptions) -> Option<Box<dyn NameRegex>> + 'c;
+pub type CompileName<'c> = dyn FnMut(&[u8], RegexOptions) -> Option<NameRegex> + 'c;
 
 /// Expressions, at least one.
 #[derive(Debug)]
@@ -40,10 +28,15 @@ pub struct RegexWhere {
     expressions: Vec<Expression>,
 }
 
-#[derive(Debug)]
 struct Expression {
-    regex: Box<dyn NameRegex>,
+    regex: NameRegex,
     replacement: Vec<Piece>,
+}
+
+impl std::fmt::Debug for Expression {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Expression").field("replacement", &self.replacement).finish_non_exhaustive()
+    }
 }
 
 /// A piece of a replacement.
@@ -58,13 +51,8 @@ enum Piece {
 
 impl RegexWhere {
     /// Reads a list of expressions. One that can't be used ends the list silently, as in the
-    /// reference; `None` if not even the first one can. Heavy ones ([`fd_os::regex::weigh`]) can't.
-    pub fn parse(text: &[u8]) -> Option<Self> {
-        Self::parse_with(text, &mut |pattern, options| Some(Box::new(PosixRegex::new(pattern, options).ok()?)))
-    }
-
-    /// The same with a compiler of one's own.
-    pub fn parse_with(text: &[u8], compile: &mut CompileName<'_>) -> Option<Self> {
+    /// reference; `None` if not even the first one can.
+    pub fn parse(text: &[u8], compile: &mut CompileName<'_>) -> Option<Self> {
         let mut expressions = Vec::new();
         let mut rest = text;
         while let Some((expression, behind)) = Expression::take(rest, compile) {
@@ -79,7 +67,7 @@ impl RegexWhere {
     pub(crate) fn apply(&self, name: &[u8], modified: i64) -> Result<Vec<u8>, Undecided> {
         let mut current = name.to_vec();
         for expression in &self.expressions {
-            if let Some(groups) = expression.regex.captures(&current)?
+            if let Some(groups) = (expression.regex)(&current)?
                 && let Some(changed) = expression.replace(&groups, &current, modified)
             {
                 current = changed;

@@ -7,15 +7,14 @@ use std::time::{Duration, SystemTime};
 
 use fd_compress::Compressor;
 use fd_messages::MessageType;
-use fd_os::regex::Captures;
 use fd_records::{Compression, FileType, Replace, Stream};
-use fd_restore::{NameRegex, OutputNames, RegexWhere, Undecided};
+use fd_restore::{OutputNames, RegexWhere, Undecided};
 use nix::fcntl::AT_FDCWD;
 use nix::sys::stat::{Mode, UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use nix::unistd::mkfifo;
 
-use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
+use crate::volume::{Frame, MTIME, Place, Saved, Volume, is_root, let_it_be_old, regex_where};
 
 const MODES: [Replace; 4] = [Replace::Always, Replace::IfNewer, Replace::IfOlder, Replace::Never];
 
@@ -160,8 +159,7 @@ fn a_directory_does_not_replace_a_file_or_a_dangling_link() {
     }
     // A `regexwhere` may give it a name without a slash at its end.
     let mut job = place.job();
-    let expressions = RegexWhere::parse(format!("!^.*$!{}!", place.text("f")).as_bytes());
-    job.plan.output = OutputNames::Regex(expressions.unwrap());
+    job.plan.output = regex_where(&format!("!^.*$!{}!", place.text("f")));
     let finished = job.run(Volume::new().directory("/d/"));
     let text = format!("mkpath.c:198 {} exists but is not a directory.\n", place.text("f"));
     assert_eq!(finished.only(), (MessageType::Error, text.as_str()));
@@ -277,19 +275,12 @@ fn what_the_job_has_made_gets_its_patches_and_updates_in_every_mode() {
 /// its saved name is not touched.
 #[test]
 fn a_name_that_cannot_be_decided_is_restored_nowhere() {
-    #[derive(Debug)]
-    struct Stuck;
-    impl NameRegex for Stuck {
-        fn captures(&self, _name: &[u8]) -> Result<Option<Captures>, Undecided> {
-            Err(Undecided)
-        }
-    }
     let place = Place::new();
     fs::write(place.path("f"), "the live file").unwrap();
     let mut volume = Volume::new();
     volume.file(&place.text("f"), b"saved").file(&place.text("g"), b"saved").directory(&place.text("d/"));
     let mut job = place.job();
-    let expressions = RegexWhere::parse_with(b"!^!/elsewhere!", &mut |_, _| Some(Box::new(Stuck)));
+    let expressions = RegexWhere::parse(b"!^!/elsewhere!", &mut |_, _| Some(Box::new(|_| Err(Undecided))));
     job.plan.output = OutputNames::Regex(expressions.unwrap());
     job.run(&volume);
     assert_eq!(place.read("f"), b"the live file");

@@ -15,7 +15,7 @@ use fd_restore::OutputNames;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::stat::Mode;
 
-use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old};
+use crate::volume::{ATIME, Job, MTIME, Place, Saved, Volume, is_root, job_below, let_it_be_old, regex_where};
 
 #[test]
 fn a_regular_file_has_its_data_and_attributes() {
@@ -904,7 +904,7 @@ fn a_hard_link_does_not_lead_out_of_regexwhere() {
     let before = place.stat("live/f");
     let mut job = place.job();
     let expressions = format!("!^/src!{}!,!live!live!", place.text("to"));
-    job.plan.output = OutputNames::Regex(fd_restore::RegexWhere::parse(expressions.as_bytes()).unwrap());
+    job.plan.output = regex_where(&expressions);
     let mut greedy = Saved::hard_link("/src/mine", &live);
     greedy.stat.mode = 0o104_777;
     fs::create_dir(place.path("to")).unwrap();
@@ -930,7 +930,7 @@ fn names_and_hard_links_follow_regexwhere() {
     let place = Place::new();
     let expressions = format!("!^/src!{}/x!,!File!Renamed!", place.root().display());
     let mut job = place.job();
-    job.plan.output = fd_restore::OutputNames::Regex(fd_restore::RegexWhere::parse(expressions.as_bytes()).unwrap());
+    job.plan.output = regex_where(&expressions);
     let mut volume = Volume::new();
     volume.file("/src/File.txt", b"data").put(&Saved::hard_link("/src/hard", "/src/File.txt"));
     volume.symlink("/src/soft", "/src/File.txt").directory("/src/");
@@ -946,7 +946,7 @@ fn names_and_hard_links_follow_regexwhere() {
 fn a_name_without_a_directory_is_reported() {
     let place = Place::new();
     let mut job = place.job();
-    job.plan.output = fd_restore::OutputNames::Regex(fd_restore::RegexWhere::parse(b"!^.*/!!").unwrap());
+    job.plan.output = regex_where("!^.*/!!");
     let finished = job.run(Volume::new().file("/src/bare-name", b"x"));
     let text = "File bare-name not restored: the name has no directory.\n";
     assert_eq!(finished.only(), (MessageType::Warning, text));
@@ -957,7 +957,7 @@ fn a_name_without_a_directory_is_reported() {
 fn a_name_that_regexwhere_leaves_nothing_of_is_an_error_and_not_the_daemon_s_directory() {
     let place = Place::new();
     let mut job = place.job();
-    job.plan.output = fd_restore::OutputNames::Regex(fd_restore::RegexWhere::parse(b"!^.*$!!").unwrap());
+    job.plan.output = regex_where("!^.*$!!");
     let here = || fs::metadata(".").map(|here| (here.mode(), here.uid(), here.gid(), here.mtime() == MTIME)).unwrap();
     let before = here();
     for replace in [Replace::Always, Replace::Never] {

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use fd_messages::{CancelToken, JobLog, MessageType, Progress};
+use fd_os::regex::PosixRegex;
 use fd_records::{Attributes, FileType, LStat, Replace, Stat, Stream};
 use fd_restore::{
-    End, LinkRule, Outcome, OutputNames, RecordSource, RestorePlan, RestoreState, SequenceError, SourceError, run,
+    End, LinkRule, Outcome, OutputNames, RecordSource, RegexWhere, RestorePlan, RestoreState, SequenceError,
+    SourceError, Undecided, run,
 };
 
 /// When the files of the tests were changed.
@@ -55,6 +57,15 @@ pub(crate) fn my_ids() -> (u32, u32) {
 
 pub(crate) fn is_root() -> bool {
     my_ids().0 == 0
+}
+
+/// The names that these expressions of a `regexwhere` make.
+pub(crate) fn regex_where(expressions: &str) -> OutputNames {
+    let expressions = RegexWhere::parse(expressions.as_bytes(), &mut |pattern, options| {
+        let regex = PosixRegex::new(pattern, options).ok()?;
+        Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided)))
+    });
+    OutputNames::Regex(expressions.unwrap())
 }
 
 impl Saved {

@@ -241,7 +241,7 @@ fn many_expressions_in_the_locale_of_this_process() {
     let (mut expressions, mut hits, mut misses) = (Vec::new(), 0, 0);
     while expressions.len() < 1200 {
         let expression: String = (0..3 + below(5)).map(|_| pieces[below(pieces.len())]).collect();
-        if PosixRegex::of_any_weight(expression.as_bytes(), RegexOptions::default()).is_ok() {
+        if PosixRegex::new(expression.as_bytes(), RegexOptions::default()).is_ok() {
             expressions.push(expression);
         }
     }
@@ -256,7 +256,7 @@ fn many_expressions_in_the_locale_of_this_process() {
             .iter()
             .map(|expression| {
                 let options = RegexOptions { ignore_case, newline: false };
-                PosixRegex::of_any_weight(expression.as_bytes(), options).expect("a good one")
+                PosixRegex::new(expression.as_bytes(), options).expect("a good one")
             })
             .collect();
         for text in &texts {

@@ -1,9 +1,18 @@
 //! Tests of the expressions of `regexwhere`.
 
+use fd_os::regex::PosixRegex;
+
 use super::*;
 
+fn parse(expressions: &str) -> Option<RegexWhere> {
+    RegexWhere::parse(expressions.as_bytes(), &mut |pattern, options| {
+        let regex = PosixRegex::new(pattern, options).ok()?;
+        Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided)))
+    })
+}
+
 fn apply(expressions: &str, name: &str) -> String {
-    let parsed = RegexWhere::parse(expressions.as_bytes()).unwrap();
+    let parsed = parse(expressions).unwrap();
     String::from_utf8(parsed.apply(name.as_bytes(), 1_234_567_890).unwrap()).unwrap()
 }
 
@@ -29,7 +38,7 @@ fn the_rows_of_the_reference() {
 #[test]
 fn invalid_expressions_are_refused() {
     for expressions in ["@^@/tmp/rf@", "!^!/tmp/rf", "!(!x!", "", "!", "!a", "!a!"] {
-        assert!(RegexWhere::parse(expressions.as_bytes()).is_none(), "{expressions}");
+        assert!(parse(expressions).is_none(), "{expressions}");
     }
 }
 
@@ -51,11 +60,11 @@ fn a_name_that_gets_too_long_is_not_made_longer() {
     let name = vec![b'n'; 4_000];
     let whole_name_often = format!("!^.*$!{}!", "$0".repeat(150_000));
     for expressions in [whole_name_often.clone(), format!("{whole_name_often},!^.*$!short!")] {
-        let found = RegexWhere::parse(expressions.as_bytes()).unwrap().apply(&name, 0).unwrap();
+        let found = parse(&expressions).unwrap().apply(&name, 0).unwrap();
         assert!(found.len() > LONGEST && found.len() <= LONGEST + name.len(), "{}", found.len());
     }
     // What is too long on the volume may become shorter.
-    let found = RegexWhere::parse(b"!^n*$!short!").unwrap().apply(&vec![b'n'; LONGEST + 1], 0);
+    let found = parse("!^n*$!short!").unwrap().apply(&vec![b'n'; LONGEST + 1], 0);
     assert_eq!(found, Ok(b"short".to_vec()));
 }
 
