@@ -10,7 +10,6 @@
 mod cipher;
 mod data;
 mod error;
-mod kept;
 mod keys;
 mod records;
 mod session;
@@ -20,7 +19,6 @@ mod tests;
 
 pub use data::{DataError, Decryptor, Encryptor};
 pub use error::OpenSslErrors;
-pub use kept::SignatureStore;
 pub use keys::{Certificate, KeyError, KeyPair, KeyRing, PrivateKey, TrustedSigner};
 pub use session::{FileKey, Iv, Session, SessionError, SessionOpener};
-pub use signature::{Signature, SignatureError, SignatureVerdict, Signer, SigningError};
+pub use signature::{Signature, SignatureError, SignatureStore, SignatureVerdict, Signer, SigningError};

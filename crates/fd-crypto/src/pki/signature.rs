@@ -13,7 +13,6 @@ use openssl::pkey_ctx::PkeyCtx;
 use openssl::rsa::Padding;
 
 use super::error::OpenSslErrors;
-use super::kept::{SignatureStore, SignaturesOfJob};
 use super::keys::{KeyPair, KeyRing};
 use super::records::{self, SignatureData, SignerInfo, VERSION};
 
@@ -56,6 +55,18 @@ impl From<ErrorStack> for SigningError {
     }
 }
 
+/// Keeps the signatures that were made, for other files with the same content: many trees hold
+/// equal files, and most files are unchanged in the next job. A signature costs as much as reading
+/// a hundred small files. Each one that a store returns is checked.
+pub trait SignatureStore: fmt::Debug + Send + Sync {
+    /// Fills in the kept signature of this digest, if it has the length of `signature`. Returns
+    /// `false` if there is none.
+    fn find(&self, digest: &[u8], signature: &mut [u8]) -> bool;
+
+    /// Keeps the signature of this digest, if possible.
+    fn keep(&self, digest: &[u8], signature: &[u8]);
+}
+
 /// Makes signature records. Each thread has its own signer.
 pub struct Signer {
     context: PkeyCtx<Private>,
@@ -65,7 +76,6 @@ pub struct Signer {
     oids: (ObjectIdentifier, ObjectIdentifier),
     signature: Vec<u8>,
     record_len: usize,
-    kept: Arc<SignaturesOfJob>,
     store: Option<Arc<dyn SignatureStore>>,
 }
 
@@ -85,7 +95,6 @@ impl Signer {
             // A signature is as long as the key, whatever is signed.
             signature: vec![0; key.size()],
             record_len: 0,
-            kept: Arc::default(),
             store: None,
             key,
         };
@@ -95,7 +104,7 @@ impl Signer {
         Ok(signer)
     }
 
-    /// Another signer for another thread. Both share the signatures that are kept.
+    /// Another signer for another thread, with the same store.
     ///
     /// # Errors
     /// When OpenSSL refuses the key this time.
@@ -108,12 +117,11 @@ impl Signer {
             oids: self.oids,
             signature: Vec::new(),
             record_len: self.record_len,
-            kept: Arc::clone(&self.kept),
             store: self.store.clone(),
         })
     }
 
-    /// Uses signatures of earlier jobs from this store, and keeps new ones there. Signers made by
+    /// Uses the signatures of this store, and keeps new ones there. Signers made by
     /// [`Self::another`] do the same.
     pub fn use_store(&mut self, store: Arc<dyn SignatureStore>) {
         self.store = Some(store);
@@ -137,16 +145,13 @@ impl Signer {
         if digest.kind() != self.kind {
             return Err(SigningError::Digest(digest.kind()));
         }
-        if !self.kept.get(digest.as_bytes(), &mut self.signature) {
-            if !self.find(digest.as_bytes()) {
-                self.sign(digest.as_bytes())?;
-            }
-            self.kept.keep(digest.as_bytes(), &self.signature);
+        if !self.find(digest.as_bytes()) {
+            self.sign(digest.as_bytes())?;
         }
         self.encode(out).map_err(SigningError::Encoding)
     }
 
-    /// Uses the signature of an earlier job, if there is a valid one.
+    /// Uses the signature in the store, if there is a valid one.
     fn find(&mut self, digest: &[u8]) -> bool {
         let Some(store) = &self.store else { return false };
         self.signature.resize(self.key.size(), 0);

@@ -338,7 +338,7 @@ fn signatures_are_those_that_openssl_verifies_and_cover_the_data() {
         again.clear();
         let mut other = signer.another().unwrap();
         other.record(&digest(kind, b"data"), &mut again).unwrap();
-        assert_eq!((&again, other.record_len()), (&record, len), "kept");
+        assert_eq!((&again, other.record_len()), (&record, len));
         again.clear();
         other.record(&digest(kind, b"other"), &mut again).unwrap();
         let parsed = Signature::parse(&again).unwrap();
