@@ -218,19 +218,8 @@ pub(crate) fn no_type(place: PluginPlace, command: &[u8]) -> Vec<u8> {
 /// A plugin's change of the FileSet that comes too early or too late; ferrofd's own.
 #[must_use]
 pub fn change_refused(plugin: &[u8], change: &FileSetChange<'_>) -> Vec<u8> {
-    let (function, item): (&str, &[u8]) = match change {
-        FileSetChange::Exclude(item) => ("AddExclude", item),
-        FileSetChange::Include(item) => ("AddInclude", item),
-        FileSetChange::Options(item) => ("AddOptions", item),
-        FileSetChange::Regex(item, _) => ("AddRegex", item),
-        FileSetChange::Wild(item, _) => ("AddWild", item),
-        FileSetChange::NewOptions => ("NewOptions", b""),
-        FileSetChange::NewInclude => ("NewInclude", b""),
-        FileSetChange::NewPreInclude => ("NewPreInclude", b""),
-        FileSetChange::Plugin(item) => ("AddPlugin", item),
-    };
     let why = ": it is not possible at this time, or no Include was begun for it.\n";
-    let item = item.escape_ascii();
+    let (function, item) = (change.how.function(), change.item.escape_ascii());
     one_line(&[b"Plugin ", plugin, format!(" could not change the FileSet with {function}({item}){why}").as_bytes()])
 }
 

@@ -34,7 +34,7 @@ macro_rules! export {
 pub use api::call::{Called, Gone, Io, IoDone, Status};
 pub use api::event::Event;
 pub use api::host::{
-    AccurateAttributes, CommandOfVolume, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable,
+    AccurateAttributes, Change, CommandOfVolume, FileEvent, FileSetChange, Host, JobFacts, NoFacts, Value, Variable,
 };
 pub use api::options::{FilledIn, RestoreOption};
 pub use api::packets::{

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fd_fileset::{Added, Addition, Draft, LineError, RegexCompiler as _, texts as fileset_texts};
 use fd_messages::MessageType;
 use fd_os::process::IsWanted;
-use fd_plugins::{Event, FileSetChange, Host, JobFacts, JobPlugins, Malformed, Status};
+use fd_plugins::{Change, Event, FileSetChange, Host, JobFacts, JobPlugins, Malformed, Status};
 
 use crate::job::matcher::Matcher;
 use crate::job::name_lists::{ListEnd, ListReader, PosixCompiler};
@@ -99,11 +99,12 @@ impl<'h> JobHost<'h> {
         let Some(fileset) = &mut self.fileset else { return Ok(Status::Error) };
         let draft = &mut *fileset.draft;
         let done = |done: bool| if done { Status::Ok } else { Status::Error };
-        Ok(match change {
-            FileSetChange::Include(name) => return self.add(plugin, Addition::Include, name),
-            FileSetChange::Exclude(name) => return self.add(plugin, Addition::Exclude, name),
-            FileSetChange::Plugin(name) => return self.add(plugin, Addition::Command, name),
-            FileSetChange::Options(letters) => match draft.add_options(letters) {
+        let FileSetChange { how, item, kind } = change;
+        Ok(match how {
+            Change::Include => return self.add(plugin, Addition::Include, item),
+            Change::Exclude => return self.add(plugin, Addition::Exclude, item),
+            Change::Plugin => return self.add(plugin, Addition::Command, item),
+            Change::Options => match draft.add_options(item) {
                 None => Status::Error,
                 Some(unknown) => {
                     for letter in unknown {
@@ -112,14 +113,14 @@ impl<'h> JobHost<'h> {
                     Status::Ok
                 }
             },
-            FileSetChange::Regex(pattern, sort) => {
+            Change::Regex => {
                 let compiler = PosixCompiler { matcher: Arc::clone(fileset.matcher), wanted: fileset.wanted };
-                done(draft.add_regex(pattern, sort, |ignore_case| compiler.compile(pattern, ignore_case))?)
+                done(draft.add_regex(item, kind, |ignore_case| compiler.compile(item, ignore_case))?)
             }
-            FileSetChange::Wild(pattern, sort) => done(draft.add_wild(pattern, sort)?),
-            FileSetChange::NewOptions => done(draft.new_options()?),
-            FileSetChange::NewInclude => draft.new_include(plugin, false).map(|()| Status::Ok)?,
-            FileSetChange::NewPreInclude => draft.new_include(plugin, true).map(|()| Status::Ok)?,
+            Change::Wild => done(draft.add_wild(item, kind)?),
+            Change::NewOptions => done(draft.new_options()?),
+            Change::NewInclude => draft.new_include(plugin, false).map(|()| Status::Ok)?,
+            Change::NewPreInclude => draft.new_include(plugin, true).map(|()| Status::Ok)?,
         })
     }
 
@@ -161,7 +162,7 @@ impl Host for JobHost<'_> {
             (self.say)(MessageType::Warning, &fd_backup::change_refused(plugin, &change));
             return Status::Error;
         }
-        let is_regex = matches!(change, FileSetChange::Regex(..));
+        let is_regex = change.how == Change::Regex;
         self.change(plugin, change).unwrap_or_else(|error| {
             (self.say)(MessageType::Fatal, &error.text());
             // As the stock daemon: the message is all that tells of a bad expression.
@@ -190,7 +191,7 @@ mod tests {
         let (mut said, plugins) = (Vec::new(), JobPlugins::default());
         let mut say = |kind, text: &[u8]| said.push((kind, String::from_utf8_lossy(text).into_owned()));
         let mut host = JobHost::new(&facts, &plugins, &mut say, None);
-        assert_eq!(host.change_fileset(b"x-fd.so", FileSetChange::Include(b"/lost")), Status::Error);
+        assert_eq!(host.change_fileset(b"x-fd.so", FileSetChange::new(Change::Include, b"/lost")), Status::Error);
         let told = "Plugin x-fd.so could not change the FileSet with AddInclude(/lost): ";
         assert!(matches!(&said[..], [(MessageType::Warning, text)] if text.starts_with(told)), "{said:?}");
     }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fd_fileset::{Exclude, FileSet};
 use fd_messages::MessageType;
 use fd_os::lock::Mutex;
-use fd_plugins::{FileSetChange, Status};
+use fd_plugins::{Change, FileSetChange, Status};
 
 /// So many changes are accepted in a job.
 const MOST: usize = 10_000;
@@ -65,34 +65,26 @@ impl LateChanges {
         say: &mut dyn FnMut(MessageType, &[u8]),
     ) -> Status {
         let mut state = self.state.lock();
-        let text: &[u8] = match change {
-            FileSetChange::Exclude(text)
-            | FileSetChange::Include(text)
-            | FileSetChange::Options(text)
-            | FileSetChange::Regex(text, _)
-            | FileSetChange::Wild(text, _)
-            | FileSetChange::Plugin(text) => text,
-            FileSetChange::NewOptions | FileSetChange::NewInclude | FileSetChange::NewPreInclude => b"",
-        };
-        let bytes = state.bytes.saturating_add(text.len());
+        let FileSetChange { how, item, .. } = change;
+        let bytes = state.bytes.saturating_add(item.len());
         if state.is_over || state.count >= MOST || bytes > MOST_BYTES {
             return Status::Error;
         }
         state.count += 1;
         state.bytes = bytes;
-        match change {
+        match how {
             // A list or a program is read when the FileSet comes, not while it is walked.
-            FileSetChange::Exclude(name) if !name.starts_with(b"|") && !name.starts_with(b"<") => {
-                state.names.push(name.to_vec());
+            Change::Exclude if !item.starts_with(b"|") && !item.starts_with(b"<") => {
+                state.names.push(item.to_vec());
                 state.block = None;
                 self.excludes.store(true, Ordering::Relaxed);
             }
-            FileSetChange::Plugin(command) => {
+            Change::Plugin => {
                 let include = state.include;
-                state.commands.push_back((include, command.to_vec()));
+                state.commands.push_back((include, item.to_vec()));
             }
-            FileSetChange::Exclude(_) => return Status::Error,
-            change => {
+            Change::Exclude => return Status::Error,
+            _ => {
                 drop(state);
                 return self.includes.as_ref().map_or(Status::Error, |includes| includes.change(plugin, change, say));
             }
@@ -145,17 +137,17 @@ mod tests {
         let changes = LateChanges::default();
         assert!(!changes.excludes(b"/a/b"));
         for (change, expected) in [
-            (FileSetChange::Exclude(b"/a/*"), Status::Ok),
-            (FileSetChange::Exclude(b"/c"), Status::Ok),
-            (FileSetChange::Exclude(b"|program"), Status::Error),
-            (FileSetChange::Include(b"/d"), Status::Error),
-            (FileSetChange::NewOptions, Status::Error),
+            (FileSetChange::new(Change::Exclude, b"/a/*"), Status::Ok),
+            (FileSetChange::new(Change::Exclude, b"/c"), Status::Ok),
+            (FileSetChange::new(Change::Exclude, b"|program"), Status::Error),
+            (FileSetChange::new(Change::Include, b"/d"), Status::Error),
+            (FileSetChange::new(Change::NewOptions, b""), Status::Error),
         ] {
             assert_eq!(changed(&changes, change), expected, "{change:?}");
         }
         assert!(changes.excludes(b"/a/b") && changes.excludes(b"/c") && !changes.excludes(b"/d"));
         changes.begin_include(1);
-        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p:1")), Status::Ok);
+        assert_eq!(changed(&changes, FileSetChange::new(Change::Plugin, b"p:1")), Status::Ok);
         changes.begin_include(2);
         assert_eq!(changes.take_command(), None);
         changes.begin_include(1);
@@ -165,9 +157,13 @@ mod tests {
     #[test]
     fn nothing_is_changed_when_the_walk_is_over() {
         let changes = LateChanges::default();
-        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p:1")), Status::Ok);
+        assert_eq!(changed(&changes, FileSetChange::new(Change::Plugin, b"p:1")), Status::Ok);
         assert!(changes.take_includes().is_none());
-        for change in [FileSetChange::NewInclude, FileSetChange::Include(b"/a"), FileSetChange::Plugin(b"p:2")] {
+        for change in [
+            FileSetChange::new(Change::NewInclude, b""),
+            FileSetChange::new(Change::Include, b"/a"),
+            FileSetChange::new(Change::Plugin, b"p:2"),
+        ] {
             assert_eq!(changed(&changes, change), Status::Error, "{change:?}");
         }
     }
@@ -176,9 +172,9 @@ mod tests {
     fn the_number_of_changes_is_bounded() {
         let changes = LateChanges::default();
         for _ in 0..MOST {
-            assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Ok);
+            assert_eq!(changed(&changes, FileSetChange::new(Change::Plugin, b"p")), Status::Ok);
         }
-        assert_eq!(changed(&changes, FileSetChange::Plugin(b"p")), Status::Error);
+        assert_eq!(changed(&changes, FileSetChange::new(Change::Plugin, b"p")), Status::Error);
     }
 
     #[test]
@@ -186,9 +182,10 @@ mod tests {
         let changes = LateChanges::default();
         let long = vec![b'n'; 1 << 20];
         for number in 0..16 {
-            let change = [FileSetChange::Plugin(&long), FileSetChange::Exclude(&long)][number % 2];
+            let change =
+                [FileSetChange::new(Change::Plugin, &long), FileSetChange::new(Change::Exclude, &long)][number % 2];
             assert_eq!(changed(&changes, change), Status::Ok, "{number}");
         }
-        assert_eq!(changed(&changes, FileSetChange::Exclude(b"/a")), Status::Error);
+        assert_eq!(changed(&changes, FileSetChange::new(Change::Exclude, b"/a")), Status::Error);
     }
 }

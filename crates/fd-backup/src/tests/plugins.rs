@@ -7,7 +7,7 @@ use std::time::Duration;
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
 use fd_plugins::{
-    FileEvent, FileSetChange, IoDone, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
+    Change, FileEvent, FileSetChange, IoDone, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
 };
 use fd_records::{ContentCipher, DigestKind, FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
@@ -758,9 +758,12 @@ fn a_command_is_run_between_what_stands_before_and_after_it() {
                 if call == "event 9" && !made.exists() {
                     assert_eq!(progress.files(), 301, "all is sent");
                     fs::write(&made, b"by the plugin").unwrap();
-                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Exclude(b"*/left out")), Status::Ok);
-                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Plugin(b"tp:late")), Status::Ok);
-                    assert_eq!(host.change_fileset(b"tp", FileSetChange::Include(b"/etc")), Status::Error);
+                    assert_eq!(
+                        host.change_fileset(b"tp", FileSetChange::new(Change::Exclude, b"*/left out")),
+                        Status::Ok
+                    );
+                    assert_eq!(host.change_fileset(b"tp", FileSetChange::new(Change::Plugin, b"tp:late")), Status::Ok);
+                    assert_eq!(host.change_fileset(b"tp", FileSetChange::new(Change::Include, b"/etc")), Status::Error);
                 }
                 noted.lock().unwrap().push((call.to_owned(), host.value(Variable::FileIndex)));
             },

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use fd_fileset::{Added, Addition, Draft, FileSet};
 use fd_messages::MessageType;
-use fd_plugins::{FileSetChange, Status};
+use fd_plugins::{Change, FileSetChange, Status};
 
 use super::fake::{Fake, FakeFile, job_plugins};
 use super::support::{Bed, Record};
@@ -18,10 +18,10 @@ struct Late(Mutex<Draft>);
 impl LateIncludes for Late {
     fn change(&self, plugin: &[u8], change: FileSetChange<'_>, _: &mut dyn FnMut(MessageType, &[u8])) -> Status {
         let mut draft = self.0.lock().unwrap();
-        let done = match change {
-            FileSetChange::NewInclude => draft.new_include(plugin, false).is_ok(),
-            FileSetChange::Options(letters) => draft.add_options(letters).is_some(),
-            FileSetChange::Include(name) => matches!(draft.add(plugin, Addition::Include, name), Ok(Added::Done)),
+        let done = match change.how {
+            Change::NewInclude => draft.new_include(plugin, false).is_ok(),
+            Change::Options => draft.add_options(change.item).is_some(),
+            Change::Include => matches!(draft.add(plugin, Addition::Include, change.item), Ok(Added::Done)),
             _ => false,
         };
         if done { Status::Ok } else { Status::Error }
@@ -46,10 +46,15 @@ fn an_include_that_a_plugin_makes_late_is_walked_at_the_end() {
         let mut is_done = false;
         let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(move |at, host| {
             if at == call && !std::mem::replace(&mut is_done, true) {
-                assert_eq!(host.change_fileset(b"tp-fd.so", FileSetChange::Include(b"/lost")), Status::Error);
-                for change in
-                    [FileSetChange::NewInclude, FileSetChange::Options(b"S"), FileSetChange::Include(late.as_bytes())]
-                {
+                assert_eq!(
+                    host.change_fileset(b"tp-fd.so", FileSetChange::new(Change::Include, b"/lost")),
+                    Status::Error
+                );
+                for change in [
+                    FileSetChange::new(Change::NewInclude, b""),
+                    FileSetChange::new(Change::Options, b"S"),
+                    FileSetChange::new(Change::Include, late.as_bytes()),
+                ] {
                     assert_eq!(host.change_fileset(b"tp-fd.so", change), Status::Ok, "{change:?}");
                 }
             }
@@ -78,7 +83,9 @@ fn an_include_of_an_option_plugin_is_walked_at_the_end() {
     let late = bed.name("late");
     let plugin = Fake::new("tp").hooked(move |at, host| {
         if at.starts_with("handle") {
-            for change in [FileSetChange::NewInclude, FileSetChange::Include(late.as_bytes())] {
+            for change in
+                [FileSetChange::new(Change::NewInclude, b""), FileSetChange::new(Change::Include, late.as_bytes())]
+            {
                 assert_eq!(host.change_fileset(b"tp-fd.so", change), Status::Ok, "{change:?}");
             }
         }
@@ -104,7 +111,9 @@ fn other_names_of_saved_files_in_a_late_include_are_hard_links() {
     let mut is_done = false;
     let plugin = Fake::with_files([FakeFile::regular("/f", b"data")]).hooked(move |at, host| {
         if at == "start" && !std::mem::replace(&mut is_done, true) {
-            for change in [FileSetChange::NewInclude, FileSetChange::Include(late.as_bytes())] {
+            for change in
+                [FileSetChange::new(Change::NewInclude, b""), FileSetChange::new(Change::Include, late.as_bytes())]
+            {
                 assert_eq!(host.change_fileset(b"tp-fd.so", change), Status::Ok, "{change:?}");
             }
         }

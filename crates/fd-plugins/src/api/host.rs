@@ -233,17 +233,36 @@ pub enum Value {
 
 /// A change of the FileSet (reference 07 §3.5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FileSetChange<'a> {
-    /// `AddExclude`: a name to be left out.
-    Exclude(&'a [u8]),
-    /// `AddInclude`: a name to be saved.
-    Include(&'a [u8]),
+pub struct FileSetChange<'a> {
+    /// How it changes.
+    pub how: Change,
+    /// The name, letters, expression, pattern or command that is added; empty for the others.
+    pub item: &'a [u8],
+    /// Of [`Change::Regex`] and [`Change::Wild`], what they count for: a space for all, `D`, `F`,
+    /// and `B`, which only a pattern can have.
+    pub kind: u8,
+}
+
+impl<'a> FileSetChange<'a> {
+    /// A change by this item; an expression or a pattern counts for all entries.
+    pub const fn new(how: Change, item: &'a [u8]) -> Self {
+        Self { how, item, kind: b' ' }
+    }
+}
+
+/// How the FileSet changes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Change {
+    /// `AddExclude`: a name is left out.
+    Exclude,
+    /// `AddInclude`: a name is saved.
+    Include,
     /// `AddOptions`: letters of options.
-    Options(&'a [u8]),
-    /// `AddRegex`: an expression, and its kind: a space, `D` or `F`.
-    Regex(&'a [u8], u8),
-    /// `AddWild`: a pattern, and its kind: a space, `D`, `F` or `B`.
-    Wild(&'a [u8], u8),
+    Options,
+    /// `AddRegex`: an expression.
+    Regex,
+    /// `AddWild`: a pattern.
+    Wild,
     /// `NewOptions`.
     NewOptions,
     /// `NewInclude`.
@@ -251,7 +270,24 @@ pub enum FileSetChange<'a> {
     /// `NewPreInclude`.
     NewPreInclude,
     /// `AddPlugin`: a command.
-    Plugin(&'a [u8]),
+    Plugin,
+}
+
+impl Change {
+    /// Its function in the C interface.
+    pub const fn function(self) -> &'static str {
+        match self {
+            Self::Exclude => "AddExclude",
+            Self::Include => "AddInclude",
+            Self::Options => "AddOptions",
+            Self::Regex => "AddRegex",
+            Self::Wild => "AddWild",
+            Self::NewOptions => "NewOptions",
+            Self::NewInclude => "NewInclude",
+            Self::NewPreInclude => "NewPreInclude",
+            Self::Plugin => "AddPlugin",
+        }
+    }
 }
 
 /// The catalog's record of a file (`accurate_attribs_pkt`).

@@ -7,7 +7,7 @@ use fd_messages::MessageType;
 
 use super::convert::{Kept, save_for_daemon};
 use crate::api::call::{Gone, Status};
-use crate::api::host::{AccurateAttributes, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
+use crate::api::host::{AccurateAttributes, Change, FileEvent, FileSetChange, Host, JobFacts, Value, Variable};
 use crate::api::packets::SavePacket;
 use crate::library::abi::{AccurateAttributesPacket, Context, DaemonFunctions, FileEventPacket};
 use crate::library::values::{from_stat, text};
@@ -169,28 +169,20 @@ impl Host for Daemon {
     }
 
     fn change_fileset(&mut self, _plugin: &[u8], change: FileSetChange<'_>) -> Status {
-        let argument = match change {
-            FileSetChange::Exclude(text)
-            | FileSetChange::Include(text)
-            | FileSetChange::Options(text)
-            | FileSetChange::Regex(text, _)
-            | FileSetChange::Wild(text, _)
-            | FileSetChange::Plugin(text) => c_text(text),
-            FileSetChange::NewOptions | FileSetChange::NewInclude | FileSetChange::NewPreInclude => CString::default(),
-        };
+        let (argument, kind) = (c_text(change.item), c_int::from(change.kind));
         let text = argument.as_ptr();
         // SAFETY: each function gets the context, and the text that it takes.
         self.call(|functions, context| unsafe {
-            match change {
-                FileSetChange::Exclude(_) => (functions.add_exclude)(context, text),
-                FileSetChange::Include(_) => (functions.add_include)(context, text),
-                FileSetChange::Options(_) => (functions.add_options)(context, text),
-                FileSetChange::Regex(_, kind) => (functions.add_regex)(context, text, c_int::from(kind)),
-                FileSetChange::Wild(_, kind) => (functions.add_wild)(context, text, c_int::from(kind)),
-                FileSetChange::Plugin(_) => (functions.add_plugin)(context, text),
-                FileSetChange::NewOptions => (functions.new_options)(context),
-                FileSetChange::NewInclude => (functions.new_include)(context),
-                FileSetChange::NewPreInclude => (functions.new_pre_include)(context),
+            match change.how {
+                Change::Exclude => (functions.add_exclude)(context, text),
+                Change::Include => (functions.add_include)(context, text),
+                Change::Options => (functions.add_options)(context, text),
+                Change::Regex => (functions.add_regex)(context, text, kind),
+                Change::Wild => (functions.add_wild)(context, text, kind),
+                Change::Plugin => (functions.add_plugin)(context, text),
+                Change::NewOptions => (functions.new_options)(context),
+                Change::NewInclude => (functions.new_include)(context),
+                Change::NewPreInclude => (functions.new_pre_include)(context),
             }
         })
     }

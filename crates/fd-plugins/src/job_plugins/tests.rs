@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU32;
 
 use super::*;
 use crate::api::call::Status;
-use crate::api::host::{FileSetChange, JobFacts, NoFacts};
+use crate::api::host::{Change, FileSetChange, JobFacts, NoFacts};
 
 /// A plugin that notes its events, and answers a command by adding another one.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Instance for NotingJob {
     fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {
         self.noted.lock().push(format!("{} {}", self.name, event.number()));
         if !self.adds.is_empty() {
-            let added = host.change_fileset(self.name.as_bytes(), FileSetChange::Plugin(self.adds));
+            let added = host.change_fileset(self.name.as_bytes(), FileSetChange::new(Change::Plugin, self.adds));
             self.noted.lock().push(format!("{} added {}", self.name, added.code()));
         }
         Ok(Status::Ok)
@@ -78,7 +78,7 @@ impl Host for Telling<'_> {
     fn message(&mut self, _kind: MessageType, _text: &[u8]) {}
 
     fn change_fileset(&mut self, _plugin: &[u8], change: FileSetChange<'_>) -> Status {
-        let FileSetChange::Plugin(command) = change else { return Status::Error };
+        let FileSetChange { how: Change::Plugin, item: command, .. } = change else { return Status::Error };
         let plugins = self.plugins;
         if plugins.tell_named_unless_busy(self, command, &Event::PluginCommand(command)) == Ok(false) {
             self.missed += 1;

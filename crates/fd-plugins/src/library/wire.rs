@@ -7,7 +7,7 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::api::host::{AccurateAttributes, FileEvent, Value};
+use crate::api::host::{AccurateAttributes, Change, FileEvent, Value};
 use crate::api::packets::{ChosenFile, MetadataPacket, RestoreFile, SavePacket, SavedObject};
 use crate::api::plugin::Offers;
 
@@ -316,29 +316,6 @@ pub(crate) enum Request {
     Accurate(Bytes),
     /// `AddFileEvent`.
     FileEvent(FileEvent),
-}
-
-/// How the FileSet changes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum Change {
-    /// `AddExclude`.
-    Exclude,
-    /// `AddInclude`.
-    Include,
-    /// `AddOptions`.
-    Options,
-    /// `AddRegex`.
-    Regex,
-    /// `AddWild`.
-    Wild,
-    /// `NewOptions`.
-    NewOptions,
-    /// `NewInclude`.
-    NewInclude,
-    /// `NewPreInclude`.
-    NewPreInclude,
-    /// `AddPlugin`.
-    Plugin,
 }
 
 /// The answer to a [`Request`].

@@ -136,7 +136,7 @@ impl Instance for AddsInstance {
 
     fn event(&mut self, host: &mut dyn Host, event: &Event<'_>) -> Called<Status> {
         Ok(match event {
-            Event::BackupCommand(command) => host.change_fileset(b"adds", FileSetChange::Plugin(command)),
+            Event::BackupCommand(command) => host.change_fileset(b"adds", FileSetChange::new(Change::Plugin, command)),
             _ => Status::Stop,
         })
     }

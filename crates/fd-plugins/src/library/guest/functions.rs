@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::convert::array;
 use super::instance::{GENERAL, Kept, Shared};
 use super::line::print;
-use crate::api::host::{FileEvent, Value};
+use crate::api::host::{Change, FileEvent, Value};
 use crate::library::abi::{AccurateAttributesPacket, Context, DaemonFunctions, FileEventPacket, SavePacketC, VERSION};
 use crate::library::values::{c_text, from_save_head, text, to_stat};
 use crate::library::variadic;
-use crate::library::wire::{Bytes, Change, Note, Reply, Request};
+use crate::library::wire::{Bytes, Note, Reply, Request};
 use crate::texts;
 
 const OK: c_int = 0;

@@ -3,9 +3,9 @@
 use fd_messages::MessageType;
 
 use crate::api::call::Status;
-use crate::api::host::{FileSetChange, Host, Variable};
+use crate::api::host::{Change, FileSetChange, Host, Variable};
 use crate::job_plugins::command_name;
-use crate::library::wire::{Change, Reply, Request};
+use crate::library::wire::{Reply, Request};
 use crate::texts;
 
 /// The message of a plugin: no plugin ends the daemon.
@@ -54,22 +54,8 @@ pub(super) fn reply(host: &mut dyn Host, asker: &Asker, request: Request) -> Rep
             host.message(MessageType::Error, &texts::reaches_further(file, &item.0));
             status(Status::Error)
         }
-        Request::Change(change, item, kind) => {
-            let item = item.0.as_slice();
-            status(host.change_fileset(
-                file,
-                match change {
-                    Change::Exclude => FileSetChange::Exclude(item),
-                    Change::Include => FileSetChange::Include(item),
-                    Change::Options => FileSetChange::Options(item),
-                    Change::Regex => FileSetChange::Regex(item, kind),
-                    Change::Wild => FileSetChange::Wild(item, kind),
-                    Change::NewOptions => FileSetChange::NewOptions,
-                    Change::NewInclude => FileSetChange::NewInclude,
-                    Change::NewPreInclude => FileSetChange::NewPreInclude,
-                    Change::Plugin => FileSetChange::Plugin(item),
-                },
-            ))
+        Request::Change(how, item, kind) => {
+            status(host.change_fileset(file, FileSetChange { how, item: &item.0, kind }))
         }
         Request::CheckChanges(mut file) => {
             let answer = host.check_changes(&mut file);
