@@ -7,9 +7,10 @@
 //! this program, which takes no more memory than it may ([`serve`]), and which is killed when the
 //! job is canceled or when a single text takes too long.
 
-use std::ffi::{CStr, OsString};
+use std::ffi::{CStr, CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -25,6 +26,8 @@ use fd_restore::Undecided;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::shared::job::Job;
 use crate::texts;
@@ -43,23 +46,21 @@ const MATCH_LIMIT: Duration = Duration::from_secs(60);
 const MOST_MATCHING: usize = 512 << 20;
 /// Longest text that is matched here, bytes: the time grows with its square.
 const LONGEST_TEXT: usize = 4096;
-/// Most bytes of an expression or a text on their way to the guest.
+/// Most bytes of a request or an answer: those of an expression or a text, and a few.
 const LONGEST_MESSAGE: usize = 1 << 20;
 
-/// What a request asks for.
-const COMPILE: u8 = b'C';
-const MATCH: u8 = b'M';
-/// What an answer says.
-const NO: u8 = b'0';
-const YES: u8 = b'1';
-const CANNOT: u8 = b'!';
-/// The first byte of a guest.
-const READY: u8 = b'R';
-/// How options are sent.
-const IGNORE_CASE: u8 = 1;
-const NEWLINE: u8 = 2;
-/// A group that took no part.
-const NOWHERE: u32 = u32::MAX;
+/// What the guest is asked. Both sides are the same program.
+#[derive(Debug, Serialize, Deserialize)]
+enum Request {
+    /// Compile this expression, with `ignore_case` and `newline` of [`RegexOptions`].
+    Compile(Vec<u8>, bool, bool),
+    /// Find the expression with this number, with its groups or without, in this text.
+    Find(usize, bool, Vec<u8>),
+}
+
+/// What the guest says: `None` for ready and for compiled, or what is found, which has no places if
+/// no groups were wanted; or the C library's words.
+type Answer = Result<Option<Captures>, String>;
 
 /// The expressions of one job.
 #[derive(Debug)]
@@ -329,9 +330,8 @@ impl Guest {
     /// Waits until it has bounded itself. One that ends before has not met an expression yet.
     fn is_ready(&mut self, wanted: IsWanted<'_>) -> Result<(), Failure> {
         let mut answers = Watched::new(&self.answers, wanted).with_patience(COMPILE_LIMIT);
-        match read_byte(&mut answers) {
-            Ok(READY) => Ok(()),
-            Ok(_) => Err(Failure::NotStarted(io::ErrorKind::InvalidData.into())),
+        match receive::<Answer>(&mut answers) {
+            Ok(_ready) => Ok(()),
             Err(error) if is_unwanted(&error) => Err(Failure::Unwanted),
             Err(error) => Err(Failure::NotStarted(error)),
         }
@@ -348,20 +348,8 @@ impl Guest {
     }
 
     fn compile(&mut self, pattern: &[u8], options: RegexOptions, wanted: IsWanted<'_>) -> Result<(), Failure> {
-        let mut flags = 0;
-        if options.ignore_case {
-            flags |= IGNORE_CASE;
-        }
-        if options.newline {
-            flags |= NEWLINE;
-        }
-        self.send(&[COMPILE, flags], pattern)?;
-        let mut answers = Watched::new(&self.answers, wanted).with_patience(COMPILE_LIMIT);
-        if read_byte(&mut answers)? == YES {
-            return Ok(());
-        }
-        let words = read_message(&mut answers)?;
-        Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
+        let request = Request::Compile(pattern.to_vec(), options.ignore_case, options.newline);
+        self.ask(&request, COMPILE_LIMIT, wanted).map(drop)
     }
 
     fn find(
@@ -371,59 +359,42 @@ impl Guest {
         groups: bool,
         wanted: IsWanted<'_>,
     ) -> Result<Option<Captures>, Failure> {
-        let number = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
-        self.send(&[&[MATCH, u8::from(groups)], number.as_slice()].concat(), text)?;
-        let mut answers = Watched::new(&self.answers, wanted).with_patience(MATCH_LIMIT);
-        match read_byte(&mut answers)? {
-            NO => Ok(None),
-            YES if !groups => Ok(Some([const { None }; GROUPS])),
-            YES => {
-                let mut captures = [const { None }; GROUPS];
-                for place in &mut captures {
-                    let (start, end) = (read_number(&mut answers)?, read_number(&mut answers)?);
-                    let range = start as usize..end as usize;
-                    *place = (start != NOWHERE && range.start <= range.end && range.end <= text.len()).then_some(range);
-                }
-                Ok(Some(captures))
-            }
-            _ => {
-                let words = read_message(&mut answers)?;
-                Err(Failure::Refused(String::from_utf8_lossy(&words).into_owned()))
-            }
-        }
+        let in_text = |range: &Range<usize>| range.start <= range.end && range.end <= text.len();
+        let found = self.ask(&Request::Find(number, groups, text.to_vec()), MATCH_LIMIT, wanted)?;
+        Ok(found.map(|places| places.map(|place| place.filter(in_text))))
     }
 
     /// The guest reads all of a request before it does anything, so that this does not wait for
-    /// long.
-    fn send(&mut self, head: &[u8], message: &[u8]) -> Result<(), Failure> {
-        if message.len() > LONGEST_MESSAGE {
+    /// long with the request.
+    fn ask(&mut self, request: &Request, limit: Duration, wanted: IsWanted<'_>) -> Result<Option<Captures>, Failure> {
+        let request = encode(request)?;
+        if request.len() > LONGEST_MESSAGE {
             return Err(Failure::Refused(RegexError::too_big().to_string()));
         }
-        let length = u32::try_from(message.len()).unwrap_or(u32::MAX).to_be_bytes();
-        Ok(self.requests.write_all(&[head, length.as_slice(), message].concat())?)
+        self.requests.write_all(&request)?;
+        let answer: Answer = receive(&mut Watched::new(&self.answers, wanted).with_patience(limit))?;
+        answer.map_err(Failure::Refused)
     }
 }
 
-fn read_byte(from: &mut impl Read) -> io::Result<u8> {
-    let mut byte = [0];
-    from.read_exact(&mut byte)?;
-    Ok(byte[0])
+/// The bytes of a message, its length first.
+fn encode(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let message = postcard::to_allocvec(message).map_err(|_| io::ErrorKind::InvalidData)?;
+    let length = u32::try_from(message.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok([length.to_be_bytes().as_slice(), &message].concat())
 }
 
-fn read_number(from: &mut impl Read) -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    from.read_exact(&mut bytes)?;
-    Ok(u32::from_be_bytes(bytes))
-}
-
-fn read_message(from: &mut impl Read) -> io::Result<Vec<u8>> {
-    let length = read_number(from)? as usize;
+/// The next message.
+fn receive<T: DeserializeOwned>(from: &mut impl Read) -> io::Result<T> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = u32::from_be_bytes(length) as usize;
     if length > LONGEST_MESSAGE {
         return Err(io::ErrorKind::InvalidData.into());
     }
     let mut message = vec![0; length];
     from.read_exact(&mut message)?;
-    Ok(message)
+    postcard::from_bytes(&message).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// Whether the program was started to be a guest.
@@ -440,66 +411,43 @@ pub(crate) fn serve() -> u8 {
         return 1;
     }
     fd_os::locale::set_from_environment();
-    let mut expressions = Vec::new();
-    let (mut requests, mut answers) = (io::stdin().lock(), io::stdout().lock());
-    if answers.write_all(&[READY]).and_then(|()| answers.flush()).is_err() {
-        return 1;
-    }
     // The end of the requests is the end of the job, and so is whatever else goes wrong between two
     // processes.
-    while answer(&mut expressions, &mut requests)
-        .and_then(|said| {
-            answers.write_all(&said)?;
-            answers.flush()
-        })
-        .is_ok()
-    {}
+    let _end = answer_all(&mut io::stdin().lock(), &mut io::stdout().lock());
     0
 }
 
-/// Does what one request asks for; the answer.
-fn answer(expressions: &mut Vec<PosixRegex>, requests: &mut impl Read) -> io::Result<Vec<u8>> {
-    let (kind, detail) = (read_byte(requests)?, read_byte(requests)?);
-    if kind == COMPILE {
-        let pattern = read_message(requests)?;
-        let options = RegexOptions { ignore_case: detail & IGNORE_CASE != 0, newline: detail & NEWLINE != 0 };
-        return Ok(match PosixRegex::new(&pattern, options) {
-            Ok(expression) => {
-                expressions.push(expression);
-                vec![YES]
-            }
-            Err(error) => cannot(&error),
-        });
+/// Does what the requests ask for, one after the other.
+fn answer_all(requests: &mut impl Read, answers: &mut impl Write) -> io::Result<()> {
+    let mut expressions = Vec::new();
+    let mut said = Ok(None);
+    loop {
+        answers.write_all(&encode(&said)?)?;
+        answers.flush()?;
+        said = answer(&mut expressions, receive(requests)?)?;
     }
-    let (number, text) = (read_number(requests)?, read_message(requests)?);
-    let expression = expressions.get(number as usize).ok_or(io::ErrorKind::InvalidData)?;
-    if detail == 0 {
-        let text = std::ffi::CString::new(text).map_err(|_| io::ErrorKind::InvalidData)?;
-        return Ok(match expression.is_match_c(&text) {
-            Ok(found) => vec![if found { YES } else { NO }],
-            Err(error) => cannot(&error),
-        });
-    }
-    Ok(match expression.captures(&text) {
-        Ok(None) => vec![NO],
-        Ok(Some(captures)) => {
-            let mut said = vec![YES];
-            for place in captures {
-                let ends = place.map_or([NOWHERE; 2], |place| {
-                    [place.start, place.end].map(|end| u32::try_from(end).unwrap_or(NOWHERE))
-                });
-                said.extend(ends.into_iter().flat_map(u32::to_be_bytes));
-            }
-            said
-        }
-        Err(error) => cannot(&error),
-    })
 }
 
-fn cannot(error: &RegexError) -> Vec<u8> {
-    let words = error.to_string().into_bytes();
-    let length = u32::try_from(words.len()).unwrap_or(0).to_be_bytes();
-    [&[CANNOT], length.as_slice(), &words].concat()
+/// Does what one request asks for.
+fn answer(expressions: &mut Vec<PosixRegex>, request: Request) -> io::Result<Answer> {
+    let answer = match request {
+        Request::Compile(pattern, ignore_case, newline) => {
+            PosixRegex::new(&pattern, RegexOptions { ignore_case, newline }).map(|expression| {
+                expressions.push(expression);
+                None
+            })
+        }
+        Request::Find(number, groups, text) => {
+            let expression = expressions.get(number).ok_or(io::ErrorKind::InvalidData)?;
+            if groups {
+                expression.captures(&text)
+            } else {
+                let text = CString::new(text).map_err(|_| io::ErrorKind::InvalidData)?;
+                expression.is_match_c(&text).map(|found| found.then_some([const { None }; GROUPS]))
+            }
+        }
+    };
+    Ok(answer.map_err(|error| error.to_string()))
 }
 
 #[cfg(test)]

@@ -3,51 +3,59 @@
 use super::*;
 use crate::shared::job::Identity;
 
-fn request(head: &[u8], message: &[u8]) -> Vec<u8> {
-    [head, &u32::try_from(message.len()).unwrap().to_be_bytes(), message].concat()
+fn compile(pattern: &[u8], ignore_case: bool) -> Vec<u8> {
+    encode(&Request::Compile(pattern.to_vec(), ignore_case, false)).unwrap()
 }
 
-fn answers(requests: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let (mut expressions, mut requests) = (Vec::new(), io::Cursor::new(requests.concat()));
-    std::iter::from_fn(|| answer(&mut expressions, &mut requests).ok()).collect()
+fn find(number: usize, groups: bool, text: &[u8]) -> Vec<u8> {
+    encode(&Request::Find(number, groups, text.to_vec())).unwrap()
+}
+
+/// What a guest answers to these requests, behind the word that it is ready.
+fn answers(requests: &[Vec<u8>]) -> Vec<Answer> {
+    let mut said = Vec::new();
+    answer_all(&mut io::Cursor::new(requests.concat()), &mut said).unwrap_err();
+    let mut said = io::Cursor::new(said);
+    assert_eq!(receive::<Answer>(&mut said).unwrap(), Ok(None));
+    std::iter::from_fn(|| receive(&mut said).ok()).collect()
 }
 
 #[test]
 fn a_guest_answers_one_request_after_the_other() {
     let said = answers(&[
-        request(&[COMPILE, 0], b"^(.)\\1(x)?$"),
-        request(&[COMPILE, IGNORE_CASE], b"("),
-        request(&[COMPILE, IGNORE_CASE], b"B"),
-        request(&[MATCH, 0, 0, 0, 0, 0], b"aa"),
-        request(&[MATCH, 0, 0, 0, 0, 0], b"ab"),
-        request(&[MATCH, 0, 0, 0, 0, 1], b"ab"),
-        request(&[MATCH, 1, 0, 0, 0, 0], b"aa"),
-        request(&[MATCH, 1, 0, 0, 0, 0], b"ab"),
-        request(&[MATCH, 0, 0, 0, 0, 2], b"aa"),
-        request(&[MATCH, 0, 0, 0, 0, 0], b"never asked"),
+        compile(b"^(.)\\1(x)?$", false),
+        compile(b"(", true),
+        compile(b"B", true),
+        find(0, false, b"aa"),
+        find(0, false, b"ab"),
+        find(1, false, b"ab"),
+        find(0, true, b"aa"),
+        find(0, true, b"ab"),
+        find(2, false, b"aa"),
+        find(0, false, b"never asked"),
     ]);
-    let places = [0, 2, 0, 1].into_iter().chain([NOWHERE; 16]).flat_map(u32::to_be_bytes);
-    let words = b"Unmatched ( or \\(";
+    let places = |places: &[Range<usize>]| std::array::from_fn(|group| places.get(group).cloned());
     let expected = [
-        vec![YES],
-        request(&[CANNOT], words),
-        vec![YES],
-        vec![YES],
-        vec![NO],
-        vec![YES],
-        [YES].into_iter().chain(places).collect(),
-        vec![NO],
+        Ok(None),
+        Err("Unmatched ( or \\(".to_owned()),
+        Ok(None),
+        Ok(Some(places(&[]))),
+        Ok(None),
+        Ok(Some(places(&[]))),
+        Ok(Some(places(&[0..2, 0..1]))),
+        Ok(None),
     ];
     assert_eq!(said, expected);
 }
 
 #[test]
 fn a_request_that_is_cut_or_too_long_ends_the_guest() {
-    let whole = request(&[COMPILE, 0], b"abc");
+    let whole = compile(b"abc", false);
+    assert_eq!(answers(std::slice::from_ref(&whole)), [Ok(None)]);
     for length in 0..whole.len() {
-        assert_eq!(answers(&[whole[..length].to_vec()]).len(), 0, "{length}");
+        assert_eq!(answers(&[whole[..length].to_vec()]), [], "{length}");
     }
-    assert_eq!(answers(&[[&[COMPILE, 0][..], &u32::MAX.to_be_bytes()].concat()]).len(), 0);
+    assert_eq!(answers(&[u32::MAX.to_be_bytes().to_vec()]), []);
 }
 
 #[test]
