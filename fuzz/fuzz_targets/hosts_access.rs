@@ -5,6 +5,9 @@
 
 #[path = "shared/security.rs"]
 mod security;
+#[path = "../../crates/bacula-fd/src/shortage.rs"]
+#[rustfmt::skip]
+mod shortage;
 
 use libfuzzer_sys::fuzz_target;
 use security::hosts_access::{Answer, decide};

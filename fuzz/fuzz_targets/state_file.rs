@@ -7,6 +7,9 @@ mod security;
 #[path = "../../crates/bacula-fd/src/shared/state_file.rs"]
 #[rustfmt::skip]
 mod state_file;
+#[path = "../../crates/bacula-fd/src/shortage.rs"]
+#[rustfmt::skip]
+mod shortage;
 
 use libfuzzer_sys::fuzz_target;
 use state_file::{decode, encode};
