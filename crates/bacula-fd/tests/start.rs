@@ -249,19 +249,23 @@ fn everything_that_a_daemon_prints_is_json_where_its_log_is() {
 #[test]
 fn signals_end_the_daemon_with_their_number() {
     let place = Place::new("signals");
-    for (end, status) in [(Signal::SIGTERM, 15), (Signal::SIGINT, 2), (Signal::SIGUSR1, 10)] {
-        let mut daemon = place.daemon();
-        assert_eq!(fs::read_to_string(place.pid_file()).unwrap(), format!("{}\n", daemon.id()));
-        for ignored in [Signal::SIGHUP, Signal::SIGUSR2, Signal::SIGPIPE, Signal::SIGWINCH] {
-            signal(&daemon, ignored);
+    let settings = place.directory.join("bacula-fd.toml");
+    // A setting that is gone is the first thing that the log tells, before anything else is done.
+    for early in ["", "[job]\nnice = 5\n"] {
+        fs::write(&settings, early).unwrap();
+        for (end, status) in [(Signal::SIGTERM, 15), (Signal::SIGINT, 2), (Signal::SIGUSR1, 10)] {
+            let mut daemon = place.daemon();
+            assert_eq!(fs::read_to_string(place.pid_file()).unwrap(), format!("{}\n", daemon.id()));
+            for ignored in [Signal::SIGHUP, Signal::SIGUSR2, Signal::SIGPIPE, Signal::SIGWINCH] {
+                signal(&daemon, ignored);
+            }
+            signal(&daemon, end);
+            let ended = daemon.wait().unwrap();
+            assert_eq!((ended.code(), ended.signal()), (Some(status), None), "{early}");
+            assert!(!place.pid_file().exists());
+            let state = place.directory.join(format!("work/bacula-fd.{}.state", place.port.number()));
+            assert_eq!(fs::read(state).unwrap().len(), 196);
         }
-        signal(&daemon, end);
-        assert_eq!(daemon.wait().unwrap().code(), Some(status));
-        assert!(!place.pid_file().exists());
-        assert_eq!(
-            fs::read(place.directory.join(format!("work/bacula-fd.{}.state", place.port.number()))).unwrap().len(),
-            196
-        );
     }
 }
 

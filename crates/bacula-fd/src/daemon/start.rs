@@ -89,11 +89,13 @@ struct Ended(u8);
 
 /// The daemon from its settings to its end; its exit status.
 fn start(cli: &Cli) -> Result<u8, Ended> {
+    // Before anything else: a first line of the log starts a thread, and a signal would end the
+    // process in any thread that does not block it.
+    let ending = Ending::new();
+    let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let settings = settings(cli)?;
     let debug = trace(cli, &settings.log);
     settings.removed().for_each(|text| tracing::warn!("{SETTINGS_FILE}: {text}"));
-    let ending = Ending::new();
-    let signals = if cli.no_signals || cli.test_only { None } else { Some(signals(&ending)?) };
     let config = load(cli)?;
     warn(&config);
     check(cli, &settings, &config)?;
