@@ -17,8 +17,25 @@ const GRACES_IF_GOOD: u32 = 30;
 #[derive(Debug)]
 pub(crate) struct Threads {
     /// A thread is here before the one that has started it ends.
-    started: Mutex<Vec<Thread<()>>>,
+    started: Mutex<Started>,
     grace: Duration,
+}
+
+/// Threads that are not joined yet.
+#[derive(Default, Debug)]
+struct Started {
+    threads: Vec<Thread<()>>,
+    /// How many of those that were joined have panicked.
+    panicked: usize,
+}
+
+impl Started {
+    /// Joins those that have ended: each has its stack until then. A long job starts thousands.
+    fn join_ended(&mut self) {
+        for ended in self.threads.extract_if(.., |thread| thread.has_ended()) {
+            self.panicked += usize::from(ended.join().is_err());
+        }
+    }
 }
 
 /// How the threads of a job have ended.
@@ -38,7 +55,9 @@ impl Threads {
     /// Starts a thread; a helper only if the daemon has few of them.
     pub(crate) fn start(&self, name: &str, is_helper: bool, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
         let thread = if is_helper { start_helper(name, STACK, work)? } else { start(name, work)? };
-        self.started.lock().push(thread);
+        let mut started = self.started.lock();
+        started.join_ended();
+        started.threads.push(thread);
         Ok(())
     }
 
@@ -62,11 +81,12 @@ impl Threads {
                 Some(Ok(())) => {}
             }
         }
+        joined.panicked += std::mem::take(&mut self.started.lock().panicked);
         joined
     }
 
     fn next(&self) -> Option<Thread<()>> {
-        self.started.lock().pop()
+        self.started.lock().threads.pop()
     }
 }
 
@@ -88,14 +108,30 @@ mod tests {
         answer
     }
 
+    fn wait_for_ends(threads: &Threads) {
+        while !threads.started.lock().threads.iter().all(Thread::has_ended) {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn threads_that_have_ended_do_not_pile_up_until_the_job_ends() {
+        let threads = Threads::new(Duration::ZERO);
+        for number in 0..1000 {
+            threads.start("ends", false, move || assert!(number != 500, "on purpose")).unwrap();
+            wait_for_ends(&threads);
+            assert_eq!(threads.started.lock().threads.len(), 1);
+        }
+        assert_eq!(threads.join(|| true, || false), Joined { panicked: 1, left: 0 });
+        assert_eq!(threads.join(|| true, || false), Joined::default());
+    }
+
     #[test]
     fn the_others_of_a_thread_that_hangs_are_joined() {
         let threads = Threads::new(Duration::ZERO);
         threads.start("ends", false, || {}).unwrap();
         threads.start("panics", false, || panic!("on purpose")).unwrap();
-        while !threads.started.lock().iter().all(Thread::has_ended) {
-            std::thread::yield_now();
-        }
+        wait_for_ends(&threads);
         let answer = hanging(&threads);
         assert_eq!(threads.join(|| true, || false), Joined { panicked: 1, left: 1 });
         answer.send(()).unwrap();
