@@ -26,6 +26,12 @@ impl DigestError {
     pub const fn kind(&self) -> DigestKind {
         self.kind
     }
+
+    /// As under a FIPS policy.
+    #[cfg(test)]
+    pub(crate) fn refused(kind: DigestKind) -> Self {
+        Self { kind, action: "provide the algorithm", source: ErrorStack::get() }
+    }
 }
 
 /// A running digest. It is made once and used for one message after the other.

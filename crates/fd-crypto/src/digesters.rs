@@ -15,6 +15,9 @@ pub struct Digesters {
     made: HashMap<DigestKind, Digester>,
     /// The kinds of the present message.
     kinds: DigestSet,
+    /// As if OpenSSL refused these.
+    #[cfg(test)]
+    refused: DigestSet,
 }
 
 impl Digesters {
@@ -23,19 +26,30 @@ impl Digesters {
     /// # Errors
     /// When OpenSSL refuses the algorithm.
     pub fn ready(&mut self, kind: DigestKind) -> Result<&mut Digester, DigestError> {
+        #[cfg(test)]
+        if self.refused.contains(kind) {
+            return Err(DigestError::refused(kind));
+        }
         Ok(match self.made.entry(kind) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(place) => place.insert(Digester::new(kind)?),
         })
     }
 
-    /// Begins a message with digests of these kinds.
+    /// Begins a message with digests of these kinds, except those whose algorithm OpenSSL refuses.
     ///
     /// # Errors
-    /// When OpenSSL refuses an algorithm.
+    /// The first refusal.
     pub fn begin(&mut self, kinds: DigestSet) -> Result<(), DigestError> {
-        self.kinds = kinds;
-        kinds.iter().try_for_each(|kind| self.ready(kind).map(Digester::restart))
+        self.kinds = DigestSet::EMPTY;
+        let mut begun = Ok(());
+        for kind in kinds.iter() {
+            match self.ready(kind).map(Digester::restart) {
+                Ok(()) => self.kinds = self.kinds.with(kind),
+                Err(refused) => begun = begun.and(Err(refused)),
+            }
+        }
+        begun
     }
 
     /// The kinds of the present message.
@@ -69,6 +83,23 @@ impl Digesters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As MD5 under a FIPS policy.
+    #[test]
+    fn a_kind_that_is_refused_costs_no_other() {
+        let refused = DigestSet::EMPTY.with(DigestKind::Md5);
+        let mut digesters = Digesters { refused, ..Digesters::default() };
+        let others = DigestSet::EMPTY.with(DigestKind::Sha1).with(DigestKind::Sha256);
+        let error = digesters.begin(others.with(DigestKind::Md5)).unwrap_err();
+        assert_eq!((error.kind(), digesters.kinds()), (DigestKind::Md5, others));
+        digesters.update(b"data");
+        for kind in others.iter() {
+            let mut alone = Digester::new(kind).unwrap();
+            alone.update(b"data");
+            assert_eq!(digesters.finish(kind).unwrap(), alone.finish().unwrap());
+        }
+        assert_eq!(digesters.finish(DigestKind::Md5).unwrap_err().kind(), DigestKind::Md5);
+    }
 
     #[test]
     fn each_kind_of_a_message_is_that_of_a_digester_alone() {
