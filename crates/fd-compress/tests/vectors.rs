@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+use std::collections::BTreeSet;
+
 use fd_compress::{Compressor, Decompressor};
 use fd_records::Compression;
 
@@ -29,6 +31,20 @@ fn an_lzo_record_is_that_of_the_reference() {
 fn a_zstd_record_is_that_of_the_reference() {
     let expected = hex("4c5a4f59 00000018 0000 0001 28b52ffd200f79000048656c6c6f2c20426163756c61210a");
     assert_eq!(record(Compressor::new(Compression::Zstd(3)).unwrap(), b"Hello, Bacula!\n"), expected);
+}
+
+#[test]
+fn each_level_of_zstd_is_another_one() {
+    // Numbers as text repeat themselves at distances of all kinds.
+    let data = (0..20_000_u32).map(|number| format!("{}\n", number * number % 65_521)).collect::<Vec<_>>().concat();
+    let lengths = [1, 3, 10, 19].map(|level| {
+        let record = record(Compressor::new(Compression::Zstd(level)).unwrap(), data.as_bytes());
+        let mut out = Vec::new();
+        Decompressor::default().with_header(&record, &mut out).unwrap();
+        assert!(out == data.as_bytes(), "level {level}");
+        record.len()
+    });
+    assert_eq!(BTreeSet::from(lengths).len(), lengths.len(), "{lengths:?}");
 }
 
 #[test]

@@ -55,6 +55,21 @@ fn known_values_of_no_bytes() {
     }
 }
 
+/// Long data takes another way through the algorithm than short data. The values are those of
+/// libxxhash 0.8.1.
+#[test]
+fn known_values_of_long_data() {
+    let data: Vec<u8> = (0..=255).cycle().take(100_000).collect();
+    let expected = [
+        (DigestKind::Xxh64, "f7a005162637d2fa"),
+        (DigestKind::Xxh3_64, "39cf9d035d60ad58"),
+        (DigestKind::Xxh3_128, "077f8d86a61f4d7439cf9d035d60ad58"),
+    ];
+    for (kind, value) in expected {
+        assert_eq!(digest(kind, &data), value, "{kind}");
+    }
+}
+
 #[test]
 fn a_digester_serves_many_files_and_any_split_of_the_bytes() {
     let data: Vec<u8> = (0..=255).cycle().take(100_000).collect();
