@@ -19,6 +19,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use fd_os::lock::Mutex;
 
@@ -39,9 +40,17 @@ pub struct Library {
     offers: Offers,
     settings: HostSettings,
     confinement: Confinement,
-    current: Mutex<Option<Arc<Process>>>,
+    current: Mutex<Current>,
     /// The daemon has become another user that may read every file.
     reads_all: AtomicBool,
+}
+
+/// The plugin host of jobs that begin.
+#[derive(Debug)]
+struct Current {
+    process: Option<Arc<Process>>,
+    /// When the last start of one has failed, and the message about it.
+    failed: Option<(Instant, Vec<u8>)>,
 }
 
 impl Library {
@@ -63,7 +72,8 @@ impl Library {
             why => Some(texts::not_loaded(&file, &why.words())),
         })?;
         let info = PluginInfo { file, version };
-        let (current, reads_all) = (Mutex::new(Some(process)), AtomicBool::new(false));
+        let current = Mutex::new(Current { process: Some(process), failed: None });
+        let reads_all = AtomicBool::new(false);
         Ok(Self { path, info, offers, settings, confinement, current, reads_all })
     }
 
@@ -80,25 +90,39 @@ impl Library {
             Some((Some(_), _)) => return Ok(()),
         };
         self.reads_all.store(reads_all, Ordering::Relaxed);
-        let Some(process) = self.current.lock().clone() else { return Ok(()) };
-        process
-            .become_user(uid, gid, groups.to_vec(), reads_all)
-            .map_err(|why| texts::not_loaded(&self.info.file, &why.words()))
+        let Some(process) = self.current.lock().process.clone() else { return Ok(()) };
+        process.become_user(uid, gid, groups.to_vec(), reads_all).map_err(|why| self.not_loaded(&why))
     }
 
-    /// The plugin host, started again if it has died.
-    fn process(&self) -> Result<Arc<Process>, NotLoaded> {
+    /// The plugin host, started again if it has died; the error is the message. Whoever has asked
+    /// before a start failed takes its failure: with one start after the other, the last of many
+    /// jobs would wait for all of them.
+    fn process(&self) -> Result<Arc<Process>, Vec<u8>> {
+        let asked = Instant::now();
         let mut current = self.current.lock();
-        if let Some(process) = &*current
+        if let Some(process) = &current.process
             && process.serves()
         {
             return Ok(Arc::clone(process));
         }
-        *current = None;
+        current.process = None;
+        if let Some((failed, text)) = &current.failed
+            && asked < *failed
+        {
+            return Err(text.clone());
+        }
         let reads_all = self.reads_all.load(Ordering::Relaxed);
-        let (process, _, _) =
-            Process::start(&self.settings, &self.confinement, &self.path, &self.info.file, reads_all)?;
-        Ok(Arc::clone(current.insert(process)))
+        let started = Process::start(&self.settings, &self.confinement, &self.path, &self.info.file, reads_all);
+        let (process, _, _) = started.map_err(|why| {
+            let text = self.not_loaded(&why);
+            current.failed = Some((Instant::now(), text.clone()));
+            text
+        })?;
+        Ok(Arc::clone(current.process.insert(process)))
+    }
+
+    fn not_loaded(&self, why: &NotLoaded) -> Vec<u8> {
+        texts::not_loaded(&self.info.file, &why.words())
     }
 }
 
@@ -112,9 +136,9 @@ impl Plugin for Library {
     }
 
     fn begin(&self, host: &mut dyn Host) -> Called<(Box<dyn Instance>, Status)> {
-        let failed = |why: &NotLoaded| Gone { text: texts::not_loaded(&self.info.file, &why.words()), canceled: false };
-        let process = self.process().map_err(|why| failed(&why))?;
-        let line = process.open().map_err(|error| failed(&NotLoaded::Failed(error)))?;
+        let failed = |text| Gone { text, canceled: false };
+        let process = self.process().map_err(failed)?;
+        let line = process.open().map_err(|error| failed(self.not_loaded(&NotLoaded::Failed(error))))?;
         let mut instance = RemoteInstance::new(&self.info.file, process, line, &self.confinement, self.settings.grace);
         let facts = host.facts();
         let values = (0..=i32::from(u8::MAX))

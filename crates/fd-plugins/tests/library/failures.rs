@@ -1,7 +1,7 @@
 //! Plugins that fail.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub(crate) const TESTS: &[Test] = &[
     ("a_plugin_that_obeys_the_cancel_goes_on", a_plugin_that_obeys_the_cancel_goes_on),
     ("a_plugin_is_not_freed_while_it_is_told_of_a_cancel", a_plugin_is_not_freed_while_it_is_told_of_a_cancel),
     ("a_call_has_its_time", a_call_has_its_time),
+    ("jobs_that_begin_together_wait_for_one_start", jobs_that_begin_together_wait_for_one_start),
     ("nonsense_ends_the_plugin_host", nonsense_ends_the_plugin_host),
     ("odd_habits_do_no_harm", odd_habits_do_no_harm),
     ("a_read_beyond_the_buffer_fails_the_job", a_read_beyond_the_buffer_fails_the_job),
@@ -251,6 +252,39 @@ fn a_call_has_its_time() {
             });
         }
     });
+}
+
+/// As many jobs at night: each would wait for the starts of all before it.
+fn jobs_that_begin_together_wait_for_one_start() {
+    let hangs = std::env::temp_dir().join(format!("ferrofd-hangs-{}", std::process::id()));
+    let load = format!("-DODD_LOAD=if(!access(\"{}\",0)){{write(1,\"loads\\n\",6);for(;;)pause();}}", hangs.display());
+    let (tells, loads) = mpsc::channel();
+    let tells = Mutex::new(tells);
+    let output = Arc::new(move |_: &[u8], line: &[u8]| {
+        if line == b"loads" {
+            tells.lock().unwrap().send(()).unwrap();
+        }
+    });
+    let confinement = Confinement { start_timeout: LATE, ..confinement() };
+    let plugin = load_with(&compiled("again", &[&load]), HostSettings { output, ..settings() }, confinement).unwrap();
+    // Nothing begins in its plugin host any more.
+    assert!(canceled(&plugin, "odd: endBackupFile=hang").1.unwrap_err().canceled);
+    std::fs::write(&hangs, "").unwrap();
+    let begin = || plugin.begin(&mut Daemon::default()).map(drop).unwrap_err().text;
+    let texts = thread::scope(|scope| {
+        let first = scope.spawn(begin);
+        loads.recv().unwrap();
+        let others = [(); 3].map(|()| scope.spawn(begin)).map(|other| other.join().unwrap());
+        others.into_iter().chain([first.join().unwrap()]).collect::<Vec<_>>()
+    });
+    std::fs::remove_file(&hangs).unwrap();
+    for text in texts {
+        assert!(text.ends_with(b"it could not be loaded: loadPlugin does not return.\n"), "{}", text.escape_ascii());
+    }
+    assert_eq!(loads.try_iter().count(), 0, "one that came meanwhile has started another one");
+    // One that comes later tries again.
+    let (mut daemon, instance) = (Daemon::default(), plugin.begin(&mut Daemon::default()));
+    instance.unwrap().0.end(&mut daemon).unwrap();
 }
 
 fn nonsense_ends_the_plugin_host() {
