@@ -242,10 +242,10 @@ impl BpipeJob {
         let writer;
         let (end, line, started) = if restores {
             writer = self.command.writer_for(&self.place, self.replace);
-            ("writer", &writer, Running::writer(&writer, host.facts().allowed_programs()))
+            ("writer", &writer, Running::writer(host, &writer))
         } else {
             let reader = &self.command.reader;
-            ("reader", reader, Running::reader(reader, host.facts().allowed_programs()))
+            ("reader", reader, Running::reader(host, reader))
         };
         match started {
             Ok(running) => {
@@ -253,6 +253,8 @@ impl BpipeJob {
                 self.running = Some(running);
                 done
             }
+            // A canceled job needs no words.
+            Err(not_run) if not_run.is_unwanted() => IoDone::error(not_run.errno),
             Err(not_run) => {
                 host.message(MessageType::Fatal, &texts::open_failed(end, line, &not_run.words));
                 IoDone::error(not_run.errno)

@@ -529,6 +529,49 @@ fn asks_are_canceled(part: usize) -> Result<()> {
     Ok(())
 }
 
+/// Programs for bpipe on the storage, which the Director may run.
+fn with_plugins(options: &mut BedOptions, mount: &Path) {
+    for client in &mut options.clients {
+        client.fd_director = vec![format!("Allowed Script Directories = {}", mount.display())];
+    }
+    let programs = mount.with_file_name("tree").join("programs");
+    fs::create_dir(&programs).unwrap();
+    for (name, line) in [("reader", "echo data"), ("writer", "cat >/dev/null")] {
+        scripts::write(&programs.join(name), line).unwrap();
+    }
+    let at = |name: &str| mount.join("programs").join(name).display().to_string();
+    let plugin = format!("Plugin = \"bpipe:/f:{}:{}\"", at("reader"), at("writer"));
+    options.file_sets.push(FileSet::new("bpipe", &["Signature = MD5"], &[]).with(plugin));
+}
+
+/// Calls of plugins have no limit. What the daemon asks of storage for them has.
+#[test]
+fn a_job_that_waits_for_storage_while_a_plugin_has_its_files_is_canceled() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
+    skip::lacks!(SlowStorage::missing());
+    // The Director may take twenty seconds to pass one cancel on.
+    let cases = [("bpipe", false, "stop-lookup:reader"), ("bpipe", true, "stop-lookup:writer")];
+    in_parallel(cases.len(), &cases, |&(set, restores, fault)| {
+        let mut scene = Scene::start_with(&format!("storage-{set}-{restores}"), with_plugins)?;
+        let pid = scene.bed.client("test")?.pid()?;
+        let command = if restores {
+            let good = scene.bed.backup("test", &format!("level=Full fileset={set}"))?.must_be_good()?;
+            let to = scene.mount.join("restored");
+            Restore { job: good.row.id, from: "test", onto: "test", to: &to, replace: "always" }.command()
+        } else {
+            format!("run job=backup-test level=Full fileset={set} yes")
+        };
+        let idle = threads(pid)?;
+        let job = scene.hang(&command, fault)?;
+        scene.cancel(job, pid, fault)?;
+        scene.storage.order("clear")?;
+        threads_end(pid, idle, fault)?;
+        // The plugin serves the next job.
+        scene.bed.backup("test", &format!("level=Full fileset={set}"))?.must_be_good().map(drop)
+    })
+    .map(drop)
+}
+
 /// A Director that may not restore everywhere may have another job put a link there, while its
 /// first one is looked at or does not read the answer.
 #[test]

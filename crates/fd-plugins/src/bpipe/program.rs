@@ -3,12 +3,12 @@
 use std::io::{self, PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fd_os::page_cache::append_next;
-use fd_os::process::{Group, Program};
+use fd_os::process::{Group, Program, no_input};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
@@ -75,36 +75,48 @@ impl From<Errno> for Failed {
 
 impl Running {
     /// Starts a program that prints the data; what it says comes by its error output.
-    pub(crate) fn reader(line: &[u8], allowed: &[Vec<u8>]) -> Result<Self, NotRun> {
-        let mut command = prepare(line, allowed)?;
-        let mut start = || {
-            let (output, errors) = io::pipe()?;
-            let (data, print) = io::pipe()?;
-            enlarge(&data);
-            never_wait(&data)?;
-            command.stdin(fd_os::process::no_input()).stdout(print).stderr(errors);
-            Ok((Program::start(&mut command, Group::Ends)?, Data::From(data), Output::new(output)?))
+    pub(crate) fn reader(host: &dyn Host, line: &[u8]) -> Result<Self, NotRun> {
+        let (output, errors) = io::pipe()?;
+        let (data, print) = io::pipe()?;
+        enlarge(&data);
+        never_wait(&data)?;
+        let dress = move |command: &mut Command| {
+            command.stdin(no_input()).stdout(print).stderr(errors);
         };
-        Self::started(start())
+        Self::start(host, line, dress, Data::From(data), output)
     }
 
     /// Starts a program that takes the data; what it says comes by both outputs.
-    pub(crate) fn writer(line: &[u8], allowed: &[Vec<u8>]) -> Result<Self, NotRun> {
-        let mut command = prepare(line, allowed)?;
-        let mut start = || {
-            let (output, print) = io::pipe()?;
-            let (input, data) = io::pipe()?;
-            // As large as with the stock daemon: a writer that ends early is noticed as early.
-            never_wait(&data)?;
-            command.stdin(input).stdout(print.try_clone()?).stderr(print);
-            Ok((Program::start(&mut command, Group::Ends)?, Data::To(data), Output::new(output)?))
+    pub(crate) fn writer(host: &dyn Host, line: &[u8]) -> Result<Self, NotRun> {
+        let (output, print) = io::pipe()?;
+        let (input, data) = io::pipe()?;
+        // As large as with the stock daemon: a writer that ends early is noticed as early.
+        never_wait(&data)?;
+        let errors = print.try_clone()?;
+        let dress = move |command: &mut Command| {
+            command.stdin(input).stdout(print).stderr(errors);
         };
-        Self::started(start())
+        Self::start(host, line, dress, Data::To(data), output)
     }
 
-    fn started(started: io::Result<(Program, Data, Output<PipeReader>)>) -> Result<Self, NotRun> {
-        let (program, data, output) = started.map_err(|error| NotRun::from_io(&error))?;
-        Ok(Self { program, data, output, looked: Instant::now(), is_refusing: false })
+    /// Starts the program of the line, which may be on storage that does not answer, unless the job
+    /// is canceled meanwhile.
+    fn start(
+        host: &dyn Host,
+        line: &[u8],
+        dress: impl FnOnce(&mut Command) + Send + 'static,
+        data: Data,
+        output: PipeReader,
+    ) -> Result<Self, NotRun> {
+        let facts = host.facts();
+        let (line, allowed) = (line.to_vec(), facts.allowed_programs().to_vec());
+        let make = move || {
+            let mut command = prepare(&line, &allowed)?;
+            dress(&mut command);
+            Ok::<_, NotRun>(command)
+        };
+        let program = Program::start_while(make, Group::Ends, &|| !facts.is_canceled())?;
+        Ok(Self { program, data, output: Output::new(output)?, looked: Instant::now(), is_refusing: false })
     }
 
     /// Number of our end of the data's pipe.

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 use fd_fileset::{ProgramNotAllowed, check_allowed, lies_in};
+use fd_os::process::is_unwanted;
 use fd_os::{NOT_ALLOWED_CHARACTER, NOT_IN_ALLOWED_PATHS, error_text, io_error_text};
 use nix::errno::Errno;
 
@@ -23,8 +25,18 @@ impl NotRun {
         Self { errno, words: error_text(errno) }
     }
 
-    pub(crate) fn from_io(error: &std::io::Error) -> Self {
-        Self { errno: error.raw_os_error().unwrap_or(Errno::EIO as i32), words: io_error_text(error) }
+    /// Whether it was not wanted any more.
+    pub(crate) const fn is_unwanted(&self) -> bool {
+        self.errno == Errno::ECANCELED as i32
+    }
+}
+
+impl From<io::Error> for NotRun {
+    fn from(error: io::Error) -> Self {
+        if is_unwanted(&error) {
+            return Self::from_errno(Errno::ECANCELED as i32);
+        }
+        Self { errno: error.raw_os_error().unwrap_or(Errno::EIO as i32), words: io_error_text(&error) }
     }
 }
 
@@ -55,7 +67,7 @@ pub(crate) fn prepare(line: &[u8], allowed: &[Vec<u8>]) -> Result<Command, NotRu
         return Err(NotRun::from_errno(NOT_ALLOWED_CHARACTER));
     }
     let (program, arguments) = split_program(line).ok_or_else(|| NotRun::from_errno(NOT_IN_ALLOWED_PATHS))?;
-    let real = fs::canonicalize(OsStr::from_bytes(program)).map_err(|error| NotRun::from_io(&error))?;
+    let real = fs::canonicalize(OsStr::from_bytes(program))?;
     let lies = |directory: &Vec<u8>| {
         fs::canonicalize(OsStr::from_bytes(directory))
             .is_ok_and(|directory| lies_in(real.as_os_str().as_bytes(), directory.as_os_str().as_bytes()))
