@@ -20,6 +20,8 @@ const EVERYBODY: [&[u8]; 2] = [b"job", b"*all*"];
 pub struct JobPlugins {
     members: Vec<Member>,
     canceled: AtomicBool,
+    /// The thread that uses them may have been left behind: nothing waits for it any more.
+    is_abandoned: AtomicBool,
 }
 
 /// A plugin in the job.
@@ -31,6 +33,8 @@ struct Member {
     named: AtomicBool,
     /// It has failed although the job has work for it.
     died: AtomicBool,
+    /// It is in a call.
+    is_called: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -65,6 +69,7 @@ pub enum Lookup<'j> {
 
 /// A plugin that can be called, for as long as this is held.
 pub struct NamedPlugin<'j> {
+    job: &'j JobPlugins,
     member: &'j Member,
     state: MutexGuard<'j, State>,
 }
@@ -116,10 +121,11 @@ impl JobPlugins {
                 canceler,
                 named: AtomicBool::new(false),
                 died: AtomicBool::new(false),
+                is_called: AtomicBool::new(false),
                 state: Mutex::new(state),
             }
         };
-        Self { members: plugins.iter().map(begin).collect(), canceled: AtomicBool::new(false) }
+        Self { members: plugins.iter().map(begin).collect(), ..Self::default() }
     }
 
     /// Whether there is no plugin.
@@ -127,9 +133,21 @@ impl JobPlugins {
         self.members.is_empty()
     }
 
-    /// Whether one of them is in a call, or restores files, on any thread.
+    /// Whether one of them is in a call, on any thread. One that has files to restore is not while
+    /// the daemon makes them for it.
     pub fn are_busy(&self) -> bool {
-        self.members.iter().any(|member| member.state.try_lock().is_none())
+        self.members.iter().any(|member| member.is_called.load(Ordering::Relaxed))
+    }
+
+    /// The job goes on without a thread that may hold a plugin. That plugin is left to it: it is
+    /// not told or ended, and calls by name are refused from here on.
+    pub fn abandon(&self) {
+        self.is_abandoned.store(true, Ordering::Relaxed);
+    }
+
+    /// The lock of a plugin; `None` if a thread that was left behind has it.
+    fn take<'j>(&self, member: &'j Member) -> Option<MutexGuard<'j, State>> {
+        if self.is_abandoned.load(Ordering::Relaxed) { member.state.try_lock() } else { Some(member.state.lock()) }
     }
 
     /// The first plugin that has died in this job, which has work for it: that is not done. What
@@ -149,9 +167,9 @@ impl JobPlugins {
         let Some(member) = self.members.iter().find(|member| member.is_meant(command, name)) else {
             return if self.is_empty() { Lookup::NoPlugins } else { Lookup::NotFound };
         };
-        let state = member.state.lock();
+        let Some(state) = self.take(member) else { return Lookup::Disabled };
         match &*state {
-            State::Ready(_) => Lookup::Found(NamedPlugin { member, state }),
+            State::Ready(_) => Lookup::Found(NamedPlugin { job: self, member, state }),
             State::Disabled(_) => Lookup::Disabled,
             State::Gone => Lookup::Failed,
         }
@@ -160,7 +178,7 @@ impl JobPlugins {
     /// Delivers an event to each plugin. Answers are ignored; a plugin that fails is reported.
     pub fn tell_all(&self, host: &mut dyn Host, event: &Event<'_>) {
         let call = |_: &Member, instance: &mut dyn Instance, host: &mut dyn Host| instance.event(host, event).map(drop);
-        self.each(host, |member| Some(member.state.lock()), call, event.outlives_cancel(), false);
+        self.each(host, |member| self.take(member), call, event.outlives_cancel(), false);
     }
 
     /// Delivers an event to each plugin that the command names. Answers are ignored; a plugin that
@@ -172,7 +190,7 @@ impl JobPlugins {
         let Some(name) = command_name(command)? else { return Ok(()) };
         self.each(
             host,
-            |member| member.is_meant(command, name).then(|| member.state.lock()),
+            |member| if member.is_meant(command, name) { self.take(member) } else { None },
             |_, instance, host| instance.event(host, event).map(drop),
             event.outlives_cancel(),
             true,
@@ -217,7 +235,7 @@ impl JobPlugins {
         let call = |member: &Member, instance: &mut dyn Instance, host: &mut dyn Host| {
             call(member.plugin.info(), member.plugin.offers(), instance, host)
         };
-        self.each(host, |member| Some(member.state.lock()), call, false, false);
+        self.each(host, |member| self.take(member), call, false, false);
     }
 
     /// Calls a function of each plugin that can be called, until one has a result.
@@ -230,9 +248,9 @@ impl JobPlugins {
         mut call: impl FnMut(Offers, &mut dyn Instance, &mut dyn Host) -> Called<Option<T>>,
     ) -> Called<Option<T>> {
         for member in &self.members {
-            let mut state = member.state.lock();
+            let Some(mut state) = self.take(member) else { continue };
             let State::Ready(instance) = &mut *state else { continue };
-            match call(member.plugin.offers(), instance.as_mut(), host) {
+            match member.call(|| call(member.plugin.offers(), instance.as_mut(), host)) {
                 Ok(None) => {}
                 Ok(found) => return Ok(found),
                 Err(gone) => {
@@ -269,7 +287,7 @@ impl JobPlugins {
                 continue;
             };
             let is_missed = member.named.load(Ordering::Relaxed) || instance.verifies();
-            if let Err(gone) = call(member, instance.as_mut(), host) {
+            if let Err(gone) = member.call(|| call(member, instance.as_mut(), host)) {
                 member.lose(&mut state, &gone, is_missed);
                 report(host, &gone);
             }
@@ -290,8 +308,8 @@ impl JobPlugins {
     /// Ends each plugin's context, also that of a disabled one. Done once; later calls do nothing.
     pub fn end(&self, host: &mut dyn Host) {
         for member in &self.members {
-            let state = std::mem::replace(&mut *member.state.lock(), State::Gone);
-            if let State::Ready(instance) | State::Disabled(instance) = state
+            let state = self.take(member).map(|mut state| std::mem::replace(&mut *state, State::Gone));
+            if let Some(State::Ready(instance) | State::Disabled(instance)) = state
                 && let Err(gone) = instance.end(host)
             {
                 report(host, &gone);
@@ -311,6 +329,14 @@ impl Member {
     /// `name` is the one in the command.
     fn is_meant(&self, command: &[u8], name: &[u8]) -> bool {
         EVERYBODY.contains(&command) || self.plugin.info().name() == name
+    }
+
+    /// Makes a call of it, which [`JobPlugins::are_busy`] sees.
+    fn call<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.is_called.store(true, Ordering::Relaxed);
+        let called = call();
+        self.is_called.store(false, Ordering::Relaxed);
+        called
     }
 
     /// It is not called again.
@@ -339,10 +365,13 @@ impl NamedPlugin<'_> {
     /// # Errors
     /// It can't be reached.
     pub fn call<T>(&mut self, call: impl FnOnce(&mut dyn Instance) -> Called<T>) -> Called<T> {
+        if self.job.is_abandoned.load(Ordering::Relaxed) {
+            return Err(Gone { text: Vec::new(), canceled: true });
+        }
         let State::Ready(instance) = &mut *self.state else {
             return Err(Gone { text: Vec::new(), canceled: false });
         };
-        let called = call(instance.as_mut());
+        let called = self.member.call(|| call(instance.as_mut()));
         if let Err(gone) = &called {
             self.member.lose(&mut self.state, gone, true);
         }

@@ -9,8 +9,8 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use bed::{
-    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Restore, Result, Saved, SlowStorage,
-    has_session, in_parallel, is_named, saved, threads, verify_job, wait_for,
+    Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Plugins, Restore, Result, Saved,
+    SlowStorage, build_plugin, has_session, in_parallel, is_named, saved, threads, verify_job, wait_for,
 };
 use md5::{Digest as _, Md5};
 
@@ -529,10 +529,15 @@ fn asks_are_canceled(part: usize) -> Result<()> {
     Ok(())
 }
 
-/// Programs for bpipe on the storage, which the Director may run.
-fn with_plugins(options: &mut BedOptions, mount: &Path) {
+/// Programs for bpipe on the storage, which the Director may run, and a plugin whose files the
+/// daemon makes.
+fn with_plugins(options: &mut BedOptions, mount: &Path) -> Result<()> {
+    let plugins = options.folder.make("plugins")?;
+    build_plugin("tp", &[], &plugins.join("tp-fd.so"))?;
     for client in &mut options.clients {
+        client.plugins = Plugins::In(plugins.clone());
         client.fd_director = vec![format!("Allowed Script Directories = {}", mount.display())];
+        options.folder.make(&format!("work/{}/trace", client.name))?;
     }
     let programs = mount.with_file_name("tree").join("programs");
     fs::create_dir(&programs).unwrap();
@@ -540,8 +545,13 @@ fn with_plugins(options: &mut BedOptions, mount: &Path) {
         scripts::write(&programs.join(name), line).unwrap();
     }
     let at = |name: &str| mount.join("programs").join(name).display().to_string();
-    let plugin = format!("Plugin = \"bpipe:/f:{}:{}\"", at("reader"), at("writer"));
-    options.file_sets.push(FileSet::new("bpipe", &["Signature = MD5"], &[]).with(plugin));
+    for (name, command) in [
+        ("bpipe", format!("bpipe:/f:{}:{}", at("reader"), at("writer"))),
+        ("core", "tp:reg=/left-to-the-daemon,data=x,cf=5".to_owned()),
+    ] {
+        options.file_sets.push(FileSet::new(name, &["Signature = MD5"], &[]).with(format!("Plugin = \"{command}\"")));
+    }
+    Ok(())
 }
 
 /// Calls of plugins have no limit. What the daemon asks of storage for them has.
@@ -550,9 +560,15 @@ fn a_job_that_waits_for_storage_while_a_plugin_has_its_files_is_canceled() -> Re
     skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits on");
     skip::lacks!(SlowStorage::missing());
     // The Director may take twenty seconds to pass one cancel on.
-    let cases = [("bpipe", false, "stop-lookup:reader"), ("bpipe", true, "stop-lookup:writer")];
+    let cases = [
+        ("bpipe", false, "stop-lookup:reader"),
+        ("bpipe", true, "stop-lookup:writer"),
+        ("core", true, "stop-create:left"),
+    ];
     in_parallel(cases.len(), &cases, |&(set, restores, fault)| {
-        let mut scene = Scene::start_with(&format!("storage-{set}-{restores}"), with_plugins)?;
+        let mut scene = Scene::start_with(&format!("storage-{set}-{restores}"), |options, mount| {
+            with_plugins(options, mount).unwrap();
+        })?;
         let pid = scene.bed.client("test")?.pid()?;
         let command = if restores {
             let good = scene.bed.backup("test", &format!("level=Full fileset={set}"))?.must_be_good()?;

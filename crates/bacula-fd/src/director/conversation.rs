@@ -231,6 +231,12 @@ impl<'d> Conversation<'d> {
         ended
             .inspect_err(|nothing| {
                 job.set_storage(None);
+                // Before anything else calls plugins.
+                if matches!(nothing, Nothing::Left)
+                    && let Some(plugged) = self.session.plugged.get()
+                {
+                    plugged.plugins.abandon();
+                }
                 let (kind, text) = nothing.message();
                 self.say(kind, text);
             })

@@ -195,3 +195,22 @@ fn a_cancel_is_told_once() {
     set.plugins.tell_all(&mut host, &Event::EndBackupJob);
     assert_eq!(*set.noted.lock(), ["a 4"]);
 }
+
+/// As a plugin between two of its files that the daemon makes on storage which does not answer.
+#[test]
+fn a_plugin_that_a_left_thread_holds_outside_a_call_keeps_no_other_thread() {
+    let set = Set::of(&[("a", b"", Status::Ok), ("b", b"", Status::Ok)]);
+    let Lookup::Found(mut held) = set.plugins.named(b"a:x") else { panic!("it is there") };
+    assert!(!set.plugins.are_busy());
+    assert_eq!(held.call(|_| Ok(set.plugins.are_busy())), Ok(true));
+    assert!(!set.plugins.are_busy());
+    set.plugins.abandon();
+    let mut host = Telling { plugins: &set.plugins, missed: 0 };
+    set.plugins.tell_all(&mut host, &Event::JobEnd);
+    set.plugins.tell_named(&mut host, b"a:x", &Event::PluginCommand(b"a:x")).unwrap();
+    assert!(matches!(set.plugins.named(b"a:x"), Lookup::Disabled));
+    set.plugins.end(&mut host);
+    assert_eq!(*set.noted.lock(), ["b 2", "b ends"]);
+    // When its storage answers, the job is over.
+    assert!(held.call(|_| Ok(())).unwrap_err().canceled);
+}
