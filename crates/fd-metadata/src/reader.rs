@@ -23,7 +23,7 @@ const CIFS_ACL: &[u8] = b"system.cifs_acl";
 /// The most that the kernel gives as one list or one value.
 const KERNEL_LIMIT: usize = 64 * 1024;
 
-/// The most that a Storage Daemon accepts as one record (reference 04 §1.4).
+/// The most that a Storage Daemon accepts as one record on any line (reference 04 §1.4).
 const RECORD_LIMIT: usize = 1_000_000;
 
 /// Memory of a payload that is kept for the next file.

@@ -38,8 +38,8 @@ pub(crate) fn get_failed(path: &[u8], name: &[u8], errno: Errno) -> Vec<u8> {
     on_part(b"bxattr_linux.c:214 lgetxattr error on file", path, &attribute(name), &error_text(errno as i32))
 }
 
-/// The extended attributes of one file need more than a record can hold. The reference sends the
-/// record and loses the connection, hence the job.
+/// The extended attributes of one file need more than a record can hold. The stock daemon sends the
+/// record. If it does not compress, it loses the connection, hence the job.
 pub(crate) fn record_too_long(path: &[u8], name: &[u8], length: usize, limit: usize) -> Vec<u8> {
     let text = format!(": with it {length} bytes are needed, one record holds {limit} bytes.\n");
     one_line(&[b"Not saved of \"", path, b"\": ", attribute(name).as_bytes(), text.as_bytes()])

@@ -9,6 +9,7 @@
 
 mod in_its_turn;
 mod inode_scan;
+mod large_attributes;
 mod left_out;
 mod living_host;
 mod metadata_updates;
