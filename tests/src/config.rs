@@ -11,8 +11,8 @@ pub const DIRECTOR: &str = "bed-dir";
 const STORAGE: &str = "bed-sd";
 
 /// The password between Director and File Daemons. It guards a loopback port for a minute and is no
-/// secret.
-pub const FD_PASSWORD: &str = "bed fd password";
+/// secret. A byte above 0x7f is taken as it is.
+pub const FD_PASSWORD: &str = "bed fd pässword";
 const CONSOLE_PASSWORD: &str = "bed console password";
 /// The password between Director and Storage Daemon.
 pub const STORAGE_PASSWORD: &str = "bed sd password";

@@ -6,10 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 
 use bed::peer::key_of_password;
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, wait_for};
-
-/// `Password` of the Director resource in the configuration of the bed's File Daemons.
-const PASSWORD: &str = "bed fd password";
+use bed::{Bed, BedOptions, ClientOptions, FD_PASSWORD, Fd, PATIENCE, Result, wait_for};
 
 /// Whether this has the form of the key between the daemons of a job:
 /// `FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC`.
@@ -24,7 +21,7 @@ const KEY: usize = 39;
 /// How often the password, a key and the password's digest are in the writable memory of a process.
 fn found(pid: u32) -> [usize; 3] {
     let memory = File::open(format!("/proc/{pid}/mem")).unwrap();
-    let digest = key_of_password(PASSWORD);
+    let digest = key_of_password(FD_PASSWORD);
     let mut counts = [0; 3];
     for line in fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().lines() {
         let (range, rest) = line.split_once(' ').unwrap();
@@ -40,7 +37,7 @@ fn found(pid: u32) -> [usize; 3] {
         }
         let times = |text: &str| bytes.windows(text.len()).filter(|window| *window == text.as_bytes()).count();
         let keys = bytes.windows(KEY).filter(|window| is_key(window)).count();
-        for (count, more) in counts.iter_mut().zip([times(PASSWORD), keys, times(&digest)]) {
+        for (count, more) in counts.iter_mut().zip([times(FD_PASSWORD), keys, times(&digest)]) {
             *count += more;
         }
     }
