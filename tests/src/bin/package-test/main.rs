@@ -169,9 +169,11 @@ impl Road {
         let link = "/etc/systemd/system/multi-user.target.wants/bacula-fd.service";
         let leads =
             self.host.sh(&format!("readlink {link} && rm {link} && cd /etc/bacula && mv bacula-fd.conf away"))?;
+        self.host.sh("chmod -x /etc/init.d/bacula-fd")?;
         self.apt("install --reinstall bacula-common")?;
         let (is_back, told) = self.host.attempt(&format!("ls {link} /etc/bacula/bacula-fd.conf 2>/dev/null"))?;
         must(!is_back && told.is_empty(), || format!("back after an update of bacula-common:\n{told}"))?;
+        self.host.sh("! test -x /etc/init.d/bacula-fd && chmod +x /etc/init.d/bacula-fd")?;
         self.host.sh(&format!("ln -s {} {link} && cd /etc/bacula && mv away bacula-fd.conf", leads.trim()))?;
         self.unchanged("bacula-common updated")
     }
@@ -368,6 +370,7 @@ fn its_own_init_script(host: &Host) -> Result<()> {
     )?;
     an_upgrade_stops_nothing_that_would_not_start(host)?;
     an_upgrade_finds_the_pid_file(host)?;
+    an_upgrade_leaves_a_script_switched_off(host)?;
     // The number of a process that is gone, and a daemon that ends in the background.
     let (good, told) = host.attempt(
         "sed -i 's|Plugin Directory = .*|Plugin Directory = /none|' /etc/bacula/bacula-fd.conf && \
@@ -457,6 +460,15 @@ fn an_upgrade_finds_the_pid_file(host: &Host) -> Result<()> {
     must(pid()? != before, || "the old program goes on after an upgrade".to_owned())?;
     host.sh("/etc/init.d/bacula-fd stop && cp -p /srv/good /etc/bacula/bacula-fd.conf")?;
     host.write("/usr/sbin/policy-rc.d", "#!/bin/sh\nexit 101\n")
+}
+
+/// Administrators switch a daemon off with `chmod -x`: our script, and one that is not ours.
+fn an_upgrade_leaves_a_script_switched_off(host: &Host) -> Result<()> {
+    for change in ["true", "echo '# Changed.' >>/etc/init.d/bacula-fd"] {
+        host.sh(&format!("{change} && chmod -x /etc/init.d/bacula-fd && dpkg -i /ferrofd.deb"))?;
+        host.sh("test -e /etc/init.d/bacula-fd && ! test -x /etc/init.d/bacula-fd")?;
+    }
+    host.sh("rm /etc/init.d/bacula-fd && dpkg -i /ferrofd.deb && test -x /etc/init.d/bacula-fd").map(drop)
 }
 
 /// A package that can't be unpacked: the init script that was taken away for it is there again, and
