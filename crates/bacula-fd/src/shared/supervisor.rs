@@ -137,9 +137,15 @@ impl Supervisor {
         session
     }
 
-    /// A Director's connection has ended. A job of a kind that counts goes into the history.
+    /// A Director's connection has ended. A job of a kind that counts goes into the history first:
+    /// a status in between shows it twice rather than never.
     pub(crate) fn leave(&self, session: &Session) {
+        self.note_end(session);
         self.sessions.lock().remove(&session.number);
+    }
+
+    /// Counts a session's job, if it has one, and keeps it.
+    fn note_end(&self, session: &Session) {
         let is_job = |job: &&Arc<Job>| job.identity.job_id != 0 && job.aim() != JobKind::System;
         let Some(job) = session.job.get().filter(is_job) else { return };
         self.ended.fetch_add(1, Ordering::Relaxed);
@@ -415,5 +421,46 @@ fn entry(job: &Job) -> FinishedJob {
         start_time: job.started,
         end_time: clock::seconds(),
         job: job.identity.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::write;
+    use std::os::unix::ffi::OsStrExt as _;
+    use std::thread;
+
+    use super::*;
+    use crate::daemon::host::Host;
+    use crate::shared::job::Identity;
+
+    /// A status looks at what runs, then at what has run. Here it comes in the middle of an end.
+    #[test]
+    fn a_job_that_ends_is_in_the_history_before_it_stops_running() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, place) = (folder.path().join("fd.conf"), folder.path().display());
+        let resources = format!(
+            "FileDaemon {{\n Name = x-fd\n WorkingDirectory = {place}\n PidDirectory = {place}\n}}\n\
+             Director {{\n Name = d\n Password = p\n}}\nMessages {{\n Name = m\n Director = d = all\n}}\n"
+        );
+        write(&file, resources).unwrap();
+        let config = fd_config::load(file.as_os_str().as_bytes(), &mut Host, &mut Host).unwrap();
+        let supervisor = Supervisor::new(config, Vec::new());
+        let session = supervisor.enter(false);
+        let job = Job::new(Identity { job_id: 7, ..Identity::default() }, 0);
+        job.set_kind(JobKind::Backup);
+        session.job.set(Arc::new(job)).unwrap();
+        // The end is counted, and waits here.
+        let history = supervisor.history.lock();
+        thread::scope(|scope| {
+            scope.spawn(|| supervisor.leave(&session));
+            while supervisor.finished() == 0 {
+                thread::yield_now();
+            }
+            let running = supervisor.running_jobs().len();
+            drop(history);
+            assert_eq!(running, 1);
+        });
+        assert_eq!((supervisor.running_jobs().len(), supervisor.history().len()), (0, 1));
     }
 }
