@@ -6,17 +6,16 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nix::sys::statvfs::statvfs;
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::error::{BedError, Result};
 use crate::folder::Folder;
+use crate::memory::roomy_memory;
 use crate::root::Root;
 
-/// Where a catalog need not wait for a disk: the Director has it synchronized many times a job.
-const MEMORY: &str = "/dev/shm";
-/// Bytes that must be free there, for the catalogs of many beds.
+/// Bytes that must be free in memory, where the catalogs of many beds need not wait for a disk: the
+/// Director has each synchronized many times a job.
 const ROOM: u64 = 1 << 30;
 
 /// The catalog of one bed.
@@ -70,8 +69,7 @@ impl Catalog {
     /// Makes the Director's working directory, with the tables in `directory/bacula.db`; in memory
     /// if there is enough.
     pub(crate) fn create(root: &Root, directory: &Path) -> Result<Self> {
-        let is_roomy = statvfs(MEMORY).is_ok_and(|memory| memory.blocks_available() * memory.fragment_size() >= ROOM);
-        let memory = is_roomy.then(|| Folder::below(Path::new(MEMORY), "catalog")).transpose()?;
+        let memory = roomy_memory(ROOM).map(|memory| Folder::below(memory, "catalog")).transpose()?;
         match &memory {
             Some(memory) => symlink(memory.path(), directory),
             None => fs::create_dir(directory),

@@ -61,6 +61,24 @@ impl Folder {
     }
 }
 
+/// In a folder that `BED_KEEP` has kept.
+const KEPT: &str = "kept";
+
+/// Removes the folders below this one whose processes were killed.
+pub fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let mut parts = name.strip_prefix("bed-").unwrap_or_default().rsplitn(3, '-');
+        let (Some(Ok(_)), Some(Ok(pid))) = (parts.next().map(str::parse::<u32>), parts.next().map(str::parse::<u32>))
+        else {
+            continue;
+        };
+        if !Path::new(&format!("/proc/{pid}")).exists() && !entry.path().join(KEPT).exists() {
+            drop(Folder { path: entry.path() });
+        }
+    }
+}
+
 impl Drop for Folder {
     fn drop(&mut self) {
         if env::var_os("BED_KEEP").is_none_or(|value| value != "1") {
@@ -68,6 +86,28 @@ impl Drop for Folder {
             // What can't be removed now (say, an immutable file left by a test) must not hide the
             // test's own result.
             let _ = fs::remove_dir_all(&self.path);
+        } else {
+            let _ = fs::write(self.path.join(KEPT), "");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_has_left_is_swept_away() {
+        let place = Folder::new("swept").unwrap();
+        let ours = Folder::below(place.path(), "x-y").unwrap();
+        // The kernel gives no process this number.
+        for name in ["bed-x-y-4194305-0", "bed-kept-4194305-0/kept", "bed-x-4194305-log", "other-4194305-0"] {
+            place.make(name).unwrap();
+        }
+        sweep(place.path());
+        let mut left: Vec<_> = fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        left.sort();
+        let kept = ["bed-kept-4194305-0", "bed-x-4194305-log"].map(|name| place.path().join(name));
+        assert_eq!(left, [&kept[..], &[ours.path().to_owned(), place.path().join("other-4194305-0")]].concat());
     }
 }

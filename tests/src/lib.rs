@@ -56,7 +56,7 @@ pub use console::{Clocked, Console};
 pub use distance::Distance;
 pub use error::{BedError, Result};
 pub use fifo::{fifo_writer, make_fifo};
-pub use folder::Folder;
+pub use folder::{Folder, sweep};
 pub use gateway::Gateway;
 pub use host::{Host, Snapshot};
 pub use job::{COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, JobResult, unescaped};
@@ -66,13 +66,13 @@ pub use measure::{
     Footprint, Usage, children, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak,
     resident, thread_names, threads, umask, usage,
 };
-pub use memory::{in_order_of_names, mount_memory};
+pub use memory::{in_order_of_names, mount_memory, roomy_memory};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, job_resource, our_program, verify_job};
 pub use parallel::in_parallel;
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};
-pub use process::{Adopted, Finished, Process, argv, converse, run};
+pub use process::{Adopted, Finished, Process, argv, converse, lacks_mounts, run};
 pub use racer::{Acted, Counted, Racer, Rule, WRITING};
 pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};
@@ -80,7 +80,7 @@ pub use saved::{Attributes, Saved, is_named, saved};
 pub use say::say;
 pub use signals::{block_ends, interrupted};
 pub use slow_storage::SlowStorage;
-pub use stock_record::{Kept, StockRecord, undated};
+pub use stock_record::{ASKED, Kept, StockRecord, undated};
 pub use tree::{Noise, TreeOptions, build_every_type, build_many_files, level_times, posix_acl, set_fixed_times};
 pub use tree_compare::{Times, TreeRules, compare_trees, measure_tree, read_once, tree_lines};
 pub use verdict::{Expect, line_differences};

@@ -8,10 +8,18 @@ use std::path::Path;
 use nix::fcntl::AT_FDCWD;
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeSpec;
 use walkdir::WalkDir;
 
 use crate::error::{BedError, Result};
+
+/// A folder in memory, if there is so much room.
+pub fn roomy_memory(bytes: u64) -> Option<&'static Path> {
+    let memory = Path::new("/dev/shm");
+    let has_room = statvfs(memory).is_ok_and(|found| found.blocks_available() * found.fragment_size() >= bytes);
+    has_room.then_some(memory)
+}
 
 /// Mounts a tmpfs in the folder of a bed, which unmounts it.
 pub fn mount_memory(point: &Path) -> Result<()> {

@@ -5,14 +5,14 @@
 //! does not require it.
 
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::{Shutdown, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 
 use md5::{Digest as _, Md5};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use crate::config::{DIRECTOR, FD_PASSWORD};
 use crate::error::{BedError, Result};
-use crate::patience::PATIENCE;
+use crate::patience::{PATIENCE, wait_for_input};
 
 /// Signals used by the scripts (reference 01 §2).
 pub const EOD: i32 = -1;
@@ -91,6 +91,12 @@ impl Peer {
     pub fn connect(who: &str, port: u16) -> Result<Self> {
         let stream = TcpStream::connect(("127.0.0.1", port));
         Self::over(who, stream.map_err(|error| problem(who, &format!("connect: {error}")))?)
+    }
+
+    /// Accepts the next caller.
+    pub fn accepted(who: &str, listener: &TcpListener) -> Result<Self> {
+        wait_for_input(&format!("a call of {who}"), listener)?;
+        Self::over(who, listener.accept().map_err(|error| problem(who, &format!("accept: {error}")))?.0)
     }
 
     /// Takes an accepted connection.

@@ -222,6 +222,13 @@ pub fn run(argv: &[OsString], input: &[u8]) -> Result<Finished> {
     Ok(Finished { status: output.status, stdout: output.stdout, stderr: output.stderr })
 }
 
+/// Why no daemon can have mounts of its own here, if so: even root lacks the right in a container.
+pub fn lacks_mounts() -> Option<&'static str> {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    let tried = || run(&argv(["unshare", "--mount", "true"]), b"").is_ok_and(|done| done.status.success());
+    (!CAN.get_or_init(tried)).then_some("no daemon can have mounts of its own")
+}
+
 /// Starts a program that answers on its standard output what it is told on its standard input. It
 /// dies with this process.
 pub fn converse(argv: &[OsString]) -> Result<(Child, ChildStdin, BufReader<ChildStdout>)> {

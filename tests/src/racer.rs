@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout};
 
 use crate::error::{BedError, Result};
+use crate::patience::wait_for_input;
 use crate::process::converse;
 
 /// What is done at which call.
@@ -83,6 +84,7 @@ impl Racer {
         argv.extend([pid.to_string().into(), file.into()]);
         let (child, input, answers) = converse(&argv)?;
         let mut racer = Self { child, input: Some(input), answers, rules: rules.len() };
+        wait_for_input("racer to be ready", racer.answers.get_ref())?;
         let mut line = String::new();
         racer.answers.read_line(&mut line).map_err(|error| problem(error.to_string()))?;
         if line == "ready\n" { Ok(racer) } else { Err(problem(format!("expected \"ready\", got {line:?}"))) }

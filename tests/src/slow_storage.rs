@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use nix::mount::{MntFlags, umount2};
 
 use crate::error::{BedError, Result};
+use crate::patience::wait_for_input;
 use crate::process::converse;
 
 /// A mounted `slowfs`.
@@ -60,6 +61,8 @@ impl SlowStorage {
     }
 
     fn expect(&mut self, wanted: &str) -> Result<()> {
+        // It says one line for each order, so nothing is held back here.
+        wait_for_input(&format!("{wanted:?} from slowfs"), self.answers.get_ref())?;
         let mut line = String::new();
         self.answers.read_line(&mut line).map_err(|error| problem(error.to_string()))?;
         if line.trim_end() == wanted { Ok(()) } else { Err(problem(format!("expected {wanted:?}, got {line:?}"))) }

@@ -15,7 +15,8 @@ mod pattern;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -26,6 +27,18 @@ use crate::options::Fd;
 pub use dates::undated;
 pub use file::Kept;
 use file::Row;
+
+/// A file in which each row that is compared is noted. `test-runner` looks for those that are not.
+pub const ASKED: &str = "FERROFD_ASKED";
+
+/// Notes that a row is compared.
+fn note(row: &str) -> Result<()> {
+    let Some(path) = env::var_os(ASKED).map(PathBuf::from) else { return Ok(()) };
+    // In one piece, since many tests may write at a time.
+    let noted = File::options().create(true).append(true).open(&path);
+    let noted = noted.and_then(|mut file| file.write_all(format!("{row}\n").as_bytes()));
+    noted.map_err(BedError::file("write", &path))
+}
 
 /// The records of the stock daemon for one suite.
 #[derive(Debug)]
@@ -76,6 +89,7 @@ impl StockRecord {
                 Ok(Vec::new())
             }
             Source::Kept(rows) => {
+                note(&name)?;
                 let again = |why: &str| BedError::Usage(format!("{}: {name}: {why}: record again", self.suite));
                 let row = rows.get(&name).ok_or_else(|| again("there is no record"))?;
                 if row.input != input {

@@ -3,7 +3,7 @@
 //! The first line says what was recorded, each row begins with `= INPUT NAME` (or `~`, if the order
 //! of its lines is chance), and each of its lines with a blank, or with `?` if it may be missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,15 @@ impl Kept {
     pub fn read(suite: &str) -> Result<Self> {
         Self::parse(&Self::text(suite)?)
             .ok_or_else(|| BedError::Usage(format!("{} is damaged: record again", place(suite).display())))
+    }
+
+    /// The rows of a suite that are not among these lines; none if it has no records.
+    pub fn rows_but(suite: &str, lines: &str) -> Result<Vec<String>> {
+        if !place(suite).exists() {
+            return Ok(Vec::new());
+        }
+        let asked: BTreeSet<_> = lines.lines().collect();
+        Ok(Self::read(suite)?.rows.into_keys().filter(|row| !asked.contains(row.as_str())).collect())
     }
 
     /// The records of a suite as text.

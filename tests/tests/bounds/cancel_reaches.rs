@@ -137,7 +137,10 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
     for (job, (order, code, storage_port)) in (1..).zip(cases) {
         let storage = format!("storage address=127.0.0.1 port={storage_port} ssl=0\n");
         let mut peer = begin(port, job, &[storage.as_bytes()])?;
-        let _line = (storage_port != 0).then(|| silent.accept().unwrap());
+        let _line = match storage_port {
+            0 => None,
+            _ => Some(Peer::accepted("FD", &silent)?),
+        };
         order_end(port, job, order)?;
         let said: Vec<_> = peer.rest()?.iter().map(Frame::text).collect();
         let is_end = |text: &&String| text.starts_with(&format!("2800 End Job TermCode={code} "));

@@ -316,8 +316,8 @@ fn a_director_may_take_over_a_proxied_connection() -> Result<()> {
     let play = |number: usize, side: usize| -> Result<Heard> {
         let mut console = logged_in(ports[side], &format!("console-{number}"))?;
         console.send(b"proxy\n")?;
-        let (stream, _) = listeners[side * scripts.len() + number].accept().unwrap();
-        (scripts[number].1)(&mut console, &mut Peer::over("FD as a console", stream)?)
+        let listener = &listeners[side * scripts.len() + number];
+        (scripts[number].1)(&mut console, &mut Peer::accepted("FD as a console", listener)?)
     };
     let play = &play;
     thread::scope(|scope| {
@@ -364,8 +364,7 @@ fn the_kernel_asks_for_a_director_that_a_console_has_reached_or_that_has_taken_o
     let mut bed = Bed::start(BedOptions::new("keepalive", [client])?.in_clear())?;
     let mut console = logged_in(bed.client("test")?.port(), "console-0")?;
     console.send(b"proxy\n")?;
-    let (stream, _) = listener.accept().unwrap();
-    let mut director = Peer::over("FD as a console", stream)?;
+    let mut director = Peer::accepted("FD as a console", &listener)?;
     let is_asked_for = || {
         wait_for("the kernel to ask for the Director after 100 s", PATIENCE, || {
             let left = keepalive(port);

@@ -44,8 +44,7 @@ fn hear(peer: &mut Peer, messages: &mut Vec<(u32, String)>) -> Result<Frame> {
 
 /// The Storage Daemon: takes one connection, lets it log in, and sends `session`.
 fn storage_daemon(listener: &TcpListener, session: &[u8], ends: bool) -> Result<()> {
-    let (stream, _) = listener.accept().unwrap();
-    let mut peer = Peer::over("FD", stream)?;
+    let mut peer = Peer::accepted("FD", listener)?;
     peer.expect("Hello Bacula SD: Start Job ")?;
     peer.send(b"sdcaps: dedup=0 hash=1 dedup_block=65536 min_dedup_block=1024 max_dedup_block=66556\n")?;
     peer.expect("fdcaps: ")?;

@@ -295,10 +295,7 @@ fn the_daemon_survives_a_storage_daemon_lost_at_every_point() -> Result<()> {
     in_parallel(AT_A_TIME, &ends, |&(number, (count, half))| {
         let (listener, storage_port) = listen();
         thread::scope(|scope| {
-            let storage = scope.spawn(move || {
-                let (stream, _) = listener.accept().unwrap();
-                storage_script().play(Peer::over("FD", stream)?, count, half)
-            });
+            let storage = scope.spawn(move || storage_script().play(Peer::accepted("FD", &listener)?, count, half));
             let mut peer = Peer::connect("FD", port)?;
             let said = whole_job(&mut peer, &director_script(2000 + number, storage_port, &source))?;
             storage.join().unwrap()?;
@@ -334,7 +331,7 @@ fn what_a_storage_daemon_says_while_it_gets_data_is_no_answer() -> Result<()> {
             let Script { key, mut steps } = storage_script();
             let ready = steps.iter().position(|step| matches!(step, Step::Say(text) if text == "3000 OK data\n"));
             let rest = Script { key: key.clone(), steps: steps.split_off(ready.unwrap()).split_off(1) };
-            let mut peer = Peer::over("FD", listener.accept().unwrap().0)?;
+            let mut peer = Peer::accepted("FD", &listener)?;
             let count = steps.len();
             Script { key, steps }.play_with(&mut peer, count)?;
             // In one write, so that all of it is there before the first record is sent.

@@ -43,8 +43,7 @@ fn reflect(port: u16, listener: &TcpListener) -> Result<String> {
     let mut made = Peer::connect("FD", port)?;
     made.send(hello(CALLED).as_bytes())?;
     let challenge = made.expect("auth cram-md5 <")?;
-    let (stream, _) = listener.accept().unwrap();
-    let mut taken = Peer::over("FD that calls", stream)?;
+    let mut taken = Peer::accepted("FD that calls", listener)?;
     taken.expect("Hello ")?;
     taken.send(challenge.as_bytes())?;
     let answered = taken.receive_text()?;
@@ -206,7 +205,7 @@ fn refuse(port: u16, strangers: usize) -> Result<()> {
 
 #[test]
 fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon a log of its own");
+    skip::lacks!(bed::lacks_mounts());
     skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon waits for the log");
     let mut options = BedOptions::new("stopped-log", [ClientOptions::new(Fd::under_test()?).named("test")])?.in_clear();
     let place = options.folder.path().join("log.socket");
@@ -239,7 +238,7 @@ fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
 /// once.
 #[test]
 fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon a log of its own");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::new("odd-call", [ClientOptions::new(Fd::Ours).named("test")])?;
     let place = options.folder.path().join("log.socket");
     let log = UnixDatagram::bind(&place).unwrap();

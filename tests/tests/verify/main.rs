@@ -150,7 +150,9 @@ fn differences(rows: &[Row]) -> Result<Vec<(usize, Vec<String>)>> {
 /// All rows, or those whose names hold one of the words in `VERIFY_ROWS`.
 fn selected() -> Vec<Row> {
     let Ok(wanted) = std::env::var("VERIFY_ROWS") else { return rows() };
-    rows().into_iter().filter(|row| wanted.split(' ').any(|word| row.name.contains(word))).collect()
+    let rows: Vec<_> = rows().into_iter().filter(|row| wanted.split(' ').any(|word| row.name.contains(word))).collect();
+    assert!(!rows.is_empty(), "VERIFY_ROWS={wanted}: no such row");
+    rows
 }
 
 #[test]

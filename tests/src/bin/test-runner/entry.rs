@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use bed::{BedError, Result};
-use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use bed::{ASKED, BedError, Kept, Result, wait_for};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 use crate::table::{self, Group};
@@ -19,6 +19,9 @@ const DIGEST_PROGRAMS: [&str; 5] =
     ["fd-crypto", "fd-backup", "fd-restore", "fd-restore/restore", "fd-restore/overlapped"];
 /// Which of their tests.
 const DIGEST_TESTS: [&str; 5] = ["multi_buffer", "batch", "digest", "long_files", "the_stream_does_not"];
+
+/// No program takes longer, and one that hangs is killed with what it has started.
+const LONGEST: Duration = Duration::from_secs(20 * 60);
 
 /// cargo, as everywhere.
 pub(crate) fn cargo() -> OsString {
@@ -84,7 +87,8 @@ impl Entry {
         let counts = verdict::counts(&output, self.is_cargo);
         let (problem, cpu) = match ended {
             Ok((status, cpu)) if status.success() => {
-                (verdict::problem(counts, !self.is_cargo && !self.arguments.is_empty()), cpu)
+                let problem = verdict::problem(counts, !self.is_cargo && !self.arguments.is_empty());
+                (problem.or_else(|| self.unasked(&log, skips)), cpu)
             }
             Ok((status, cpu)) => (Some(status.to_string()), cpu),
             Err(error) => (Some(error.to_string()), Duration::ZERO),
@@ -97,17 +101,51 @@ impl Entry {
         let failed = |error| BedError::Program { program: self.name.clone(), problem: format!("{error}") };
         let file = File::create(log).map_err(BedError::file("make", log))?;
         let again = file.try_clone().map_err(BedError::file("open", log))?;
-        let mut command = Command::new(&self.program);
+        // It ends with us, and all that it has started with it.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "--"]).arg(&self.program);
         command.args(&self.arguments).current_dir(&self.folder).envs(self.variable);
+        command.env(ASKED, asked(log));
         command.env("FERROFD_SKIPS", if self.again { Path::new("") } else { skips });
         command.stdin(Stdio::null()).stdout(file).stderr(again);
         let mut child = command.spawn().map_err(failed)?;
         // Its times can be read until it is waited for.
         let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
-        let _ = waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT | WaitPidFlag::WNOHANG;
+        let ended = wait_for("its end", LONGEST, || {
+            let looked = waitid(Id::Pid(pid), flags).map_err(|source| BedError::System { what: "waitid", source })?;
+            Ok(if looked == WaitStatus::StillAlive { Err(format!("see {}", log.display())) } else { Ok(()) })
+        });
+        if ended.is_err() {
+            // It fails only if it has ended after all.
+            let _ = child.kill();
+        }
         let cpu = bed::cpu_with_children(child.id()).unwrap_or_default();
-        Ok((child.wait().map_err(failed)?, cpu))
+        let status = child.wait().map_err(failed)?;
+        ended.map(|()| (status, cpu))
     }
+
+    /// The records of the stock daemon with which the suite has compared nothing, unless it was to
+    /// choose, or can't run here as a whole.
+    fn unasked(&self, log: &Path, skips: &Path) -> Option<String> {
+        let suite = self.name.strip_prefix("tests/")?;
+        let chooses = env::vars_os().any(|(name, _)| name.to_string_lossy().ends_with("_ROWS"));
+        let skips = fs::read_to_string(skips.join("skips")).unwrap_or_default();
+        if chooses || skips.lines().any(|line| line.starts_with(&format!("tests/tests/{suite}"))) {
+            return None;
+        }
+        let rows = match Kept::rows_but(suite, &fs::read_to_string(asked(log)).unwrap_or_default()) {
+            Ok(rows) => rows,
+            Err(error) => return Some(error.to_string()),
+        };
+        let some: Vec<_> = rows.iter().take(5).map(String::as_str).collect();
+        (!rows.is_empty()).then(|| format!("nothing was compared with {} records: {}", rows.len(), some.join("; ")))
+    }
+}
+
+/// Where a program notes which records it has compared with.
+fn asked(log: &Path) -> PathBuf {
+    log.with_extension("asked")
 }
 
 /// How a program ended.

@@ -59,7 +59,12 @@ fn run(arguments: &[String]) -> Result<bool> {
         let _ = fs::remove_dir_all(folder);
         fs::create_dir_all(folder).map_err(BedError::file("make", folder))?;
     }
-    let skips = fs::canonicalize(&skips).map_err(BedError::file("find", &skips))?;
+    for place in [env::temp_dir(), PathBuf::from("/dev/shm")] {
+        bed::sweep(&place);
+    }
+    // Programs are run in other folders.
+    let absolute = |path: &Path| fs::canonicalize(path).map_err(BedError::file("find", path));
+    let (logs, skips) = (absolute(&logs)?, absolute(&skips)?);
 
     let mut entries = match arguments {
         [] => {
