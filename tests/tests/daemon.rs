@@ -176,11 +176,15 @@ fn must_only_read(pid: u32) {
     assert!(!field("Uid:").contains("\t0"), "{status}");
 }
 
+/// Whether a process has not ended, waited for or not.
+fn lives(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/status")).is_ok_and(|status| !status.contains("State:\tZ"))
+}
+
 /// The one plugin host of a daemon.
 fn plugin_host(daemon: u32) -> Result<u32> {
-    let status = |pid: u32| fs::read_to_string(format!("/proc/{pid}/status"));
     let mut hosts = children(daemon)?;
-    hosts.retain(|pid| status(*pid).is_ok_and(|status| !status.contains("State:\tZ")));
+    hosts.retain(|pid| lives(*pid));
     assert_eq!(hosts.len(), 1, "{hosts:?}");
     Ok(hosts.remove(0))
 }
@@ -204,6 +208,7 @@ fn a_daemon_that_may_read_everything_may_do_nothing_else() -> Result<()> {
         let first = plugin_host(process.pid())?;
         must_only_read(first);
         nix::sys::signal::kill(nix::unistd::Pid::from_raw(first.cast_signed()), Signal::SIGKILL).unwrap();
+        wait_for("its end", PATIENCE, || Ok(if lives(first) { Err(format!("{first}")) } else { Ok(()) }))?;
         let mut peer = director_session(port, 7)?;
         let second = plugin_host(process.pid())?;
         assert_ne!(first, second);
@@ -371,7 +376,7 @@ exec chroot "$2/root" /usr/sbin/bacula-fd -f -c /etc/bacula/bacula-fd.conf
 
 #[test]
 fn debian_s_default_configuration_works_unchanged() -> Result<()> {
-    skip::when!(!geteuid().is_root(), "a daemon as Debian installs it runs as root");
+    skip::lacks!(bed::lacks_mounts());
     let root = Root::find()?;
     let folder = bed::Folder::new("debian")?;
     let mount = folder.make("mount")?;
@@ -477,7 +482,7 @@ fn a_port_that_is_taken_is_told_at_once_and_a_signal_ends_the_wait() -> Result<(
 /// The program that an upgrade restarts is the service's, and no other user's copy of it.
 #[test]
 fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {
-    skip::when!(!geteuid().is_root(), "only root can put a program into the place of the packages' one");
+    skip::lacks!(bed::lacks_mounts());
     let folder = bed::Folder::new("upgrade")?;
     let place = folder.make("sbin")?;
     fs::copy("/bin/sleep", place.join("bacula-fd")).unwrap();
@@ -546,7 +551,7 @@ fn a_roll_out_looks_again_before_it_takes_a_host_for_idle() -> Result<()> {
 /// folder of the program has. A unit of another program is left alone.
 #[test]
 fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -> Result<()> {
-    skip::when!(!geteuid().is_root(), "only root can put a program into the place of the packages' one");
+    skip::lacks!(bed::lacks_mounts());
     for place in ["/usr/sbin", "/usr/bin"] {
         let upgrade = Upgrade { place, ..Upgrade::default() };
         let session = Upgrade { daemon: IN_A_JOB, ..upgrade }.told()?;
@@ -563,9 +568,7 @@ fn an_upgrade_asks_systemd_for_the_unit_s_processes_and_waits_for_their_jobs() -
 /// While the new program looks at the configuration, the next job of the Director's queue begins.
 #[test]
 fn a_job_that_begins_while_an_upgrade_looks_at_the_configuration_is_waited_for() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::lacks!(bed::lacks_mounts());
     let configuration = "BEGIN { kill USR1 => $ENV{DAEMON}; my $is = q(); \
         until ($is =~ /^session/) { open(my $file, q(<), qq(/proc/$ENV{DAEMON}/comm)) or exit 1; $is = <$file> } }\n";
     let told = Upgrade { configuration, ..Upgrade::default() }.told()?;
@@ -577,9 +580,7 @@ fn a_job_that_begins_while_an_upgrade_looks_at_the_configuration_is_waited_for()
 /// Between two jobs of the Director's queue nobody is connected for a moment.
 #[test]
 fn an_upgrade_waits_for_the_next_job_of_the_queue_too() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::lacks!(bed::lacks_mounts());
     // The first job ends in the first pause, the second one has the second pause.
     let pause = "echo pause; echo >>$TOP/pauses\nturn() { kill -$1 $DAEMON; until grep -q \"$2\" /proc/$DAEMON/comm; do :; done; }\n\
                  case $(wc -l <$TOP/pauses) in 1 | 3) turn USR2 idle ;; 2) turn USR1 session ;; esac";
@@ -591,9 +592,7 @@ fn an_upgrade_waits_for_the_next_job_of_the_queue_too() -> Result<()> {
 /// A unit of the administrator's goes before the package's: a restart alone would change nothing.
 #[test]
 fn an_upgrade_names_the_unit_that_runs_another_program() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::lacks!(bed::lacks_mounts());
     let says = "*ExecStart*) echo 'ExecStart={ path=/opt/sbin/bacula-fd ; argv[]=/opt/sbin/bacula-fd -f ; }' ;;\n\
                 *FragmentPath*) echo ExecStart=/opt/sbin/bacula-fd -f >$TOP/unit; echo FragmentPath=$TOP/unit ;;\n";
     for argument in ["", "--started"] {
@@ -611,9 +610,7 @@ fn an_upgrade_names_the_unit_that_runs_another_program() -> Result<()> {
 /// A daemon that isn't root gets `NoNewPrivileges` from older systemd, whatever is configured.
 #[test]
 fn it_is_said_that_scripts_can_t_use_sudo_unless_that_is_wanted() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test("only root can put a program into the place of the packages' one");
-    }
+    skip::lacks!(bed::lacks_mounts());
     let says = |wanted| format!("*MainPID*) echo MainPID=$DAEMON ;;\n*NoNewPriv*) echo NoNewPrivileges={wanted} ;;\n");
     let started = Upgrade { argument: "--started", ..Upgrade::default() };
     let told = |by, wanted| Upgrade { by, says: &says(wanted), ..started }.told();

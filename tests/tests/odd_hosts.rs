@@ -174,7 +174,7 @@ fn mtime_only_holds_in_accurate_jobs_unless_the_letters_say_else() -> Result<()>
 
 #[test]
 fn a_heavy_expression_needs_neither_proc_nor_dev_null() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can hide /proc from a daemon");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("no-proc")?;
     let source = options.source()?;
     for name in ["aa", "ab"] {
@@ -197,7 +197,7 @@ fn a_heavy_expression_needs_neither_proc_nor_dev_null() -> Result<()> {
 
 #[test]
 fn a_storage_daemon_whose_name_is_known_for_ipv6_only_is_reached() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon an /etc of its own");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("ipv6-name")?;
     options.source()?;
     let hosts = options.folder.path().join("hosts");
@@ -233,7 +233,7 @@ const FAR_TIMES: [i64; 13] = [
 /// In an estimate's list, and in what a restore says. No job may end of them.
 #[test]
 fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can mount a file system for such times");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("far-times")?;
     options.every_message = true;
     let source = options.source()?;
@@ -263,7 +263,7 @@ fn times_beyond_32_bits_are_told_as_by_the_stock_daemon() -> Result<()> {
 
 #[test]
 fn a_daemon_starts_saves_and_restores_where_its_own_disk_is_full() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon a full disk");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::new("full-disk", [ClientOptions::new(Fd::under_test()?).named("test")])?;
     fs::write(options.source()?.join("f"), "f").unwrap();
     let work = options.folder.path().join("work/test").display().to_string();

@@ -2,22 +2,38 @@
 //! what is there, a list that does not fit fails its job, and the kernel ends none.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use bed::peer::{EOD, Frame, job_session, packet};
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, Result};
 
-/// A control group of version 1 with a limit of memory, which goes with the value.
+/// A control group with a limit of memory, which goes with the value.
 struct Group(PathBuf);
+
+/// Where groups are, the file with the limit, and that with what the kernel has ended: in version 2
+/// and in version 1.
+const VERSIONS: [(&str, &str, &str); 2] = [
+    ("/sys/fs/cgroup", "memory.max", "memory.events"),
+    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.oom_control"),
+];
 
 impl Group {
     /// `None`: there is no such controller here, or this user may not use it.
     fn new(name: &str, limit: u64) -> Option<Self> {
-        let folder = PathBuf::from(format!("/sys/fs/cgroup/memory/{name}-{}", std::process::id()));
-        fs::create_dir(&folder).ok()?;
-        let group = Self(folder);
-        fs::write(group.0.join("memory.limit_in_bytes"), limit.to_string()).ok()?;
-        Some(group)
+        VERSIONS.into_iter().find_map(|(root, file, _)| {
+            let folder = PathBuf::from(format!("{root}/{name}-{}", std::process::id()));
+            fs::create_dir(&folder).ok()?;
+            let group = Self(folder);
+            // Only a controller has this file already.
+            fs::File::options()
+                .write(true)
+                .open(group.0.join(file))
+                .ok()?
+                .write_all(limit.to_string().as_bytes())
+                .ok()?;
+            Some(group)
+        })
     }
 
     /// Has a daemon enter it.
@@ -28,7 +44,7 @@ impl Group {
 
     /// How many processes the kernel has ended for want of memory.
     fn killed(&self) -> u64 {
-        let control = fs::read_to_string(self.0.join("memory.oom_control")).unwrap();
+        let control = VERSIONS.iter().find_map(|(.., file)| fs::read_to_string(self.0.join(file)).ok()).unwrap();
         let line = control.lines().find_map(|line| line.strip_prefix("oom_kill "));
         line.unwrap_or("0").parse().unwrap()
     }
@@ -45,7 +61,7 @@ impl Drop for Group {
 fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()> {
     for (jobs, mebibytes) in [(4, 64), (10, 256)] {
         let Some(group) = Group::new("ferrofd-bounds", mebibytes << 20) else {
-            return skip::test("no memory controller of version 1 here");
+            return skip::test("no memory controller here");
         };
         let mut client = ClientOptions::new(Fd::under_test()?).named("test").with_workers(8);
         client.wrapper = group.wrapper();
@@ -75,7 +91,7 @@ fn jobs_at_the_same_time_share_the_memory_of_their_control_group() -> Result<()>
 fn an_accurate_list_that_does_not_fit_fails_its_job_only() -> Result<()> {
     skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
     let Some(group) = Group::new("ferrofd-list", 64 << 20) else {
-        return skip::test("no memory controller of version 1 here");
+        return skip::test("no memory controller here");
     };
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     client.wrapper = group.wrapper();

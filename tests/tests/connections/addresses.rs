@@ -127,7 +127,7 @@ fn an_absent_storage_daemon_is_called_for_the_configured_time() -> Result<()> {
 /// no keepalive time of a day.
 #[test]
 fn what_the_kernel_refuses_keeps_no_client_from_its_storage_daemon() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon an /etc of its own");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("refused-options")?.in_clear();
     for client in &mut options.clients {
         client.file_daemon = vec![format!("FD Source Address = {SOURCE}"), "Heartbeat Interval = 1 day".to_owned()];

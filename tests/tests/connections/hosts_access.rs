@@ -139,7 +139,7 @@ const STRANGERS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 #[test]
 fn strangers_whose_host_never_ends_its_answer_keep_no_director_out() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon an /etc of its own");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::new("slow-names", [ClientOptions::new(Fd::Ours).named("test")])?.in_clear();
     with_own_etc(&mut options.clients[0], options.folder.path(), "127.0.0.1 localhost\n")?;
     let folder = options.folder.path().to_owned();
@@ -169,7 +169,7 @@ fn last_words(port: u16) -> Result<Vec<String>> {
 
 #[test]
 fn hosts_access_is_that_of_the_stock_daemon() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can give a daemon an /etc of its own");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("hosts-access")?.in_clear();
     for client in &mut options.clients {
         // Rules name localhost.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bed::{Folder, Result, argv, run};
+use bed::{Folder, Result, argv, roomy_memory, run};
 
 /// A mounted file system. Dropping it unmounts it.
 pub(crate) struct Btrfs {
@@ -33,8 +33,7 @@ impl Btrfs {
         // Other users' programs work in it.
         fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         // In memory: the programs in it wait for the disk all the time.
-        let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory } else { folder.path() };
+        let place = roomy_memory(1 << 30).unwrap_or_else(|| folder.path());
         let image = place.join(format!("{}.image", folder.path().file_name().unwrap().to_string_lossy()));
         fs::File::create(&image).unwrap().set_len(megabytes << 20).unwrap();
         let top = folder.make("top")?;

@@ -1,7 +1,6 @@
 //! SQLite, written to all the time: each transaction changes a page at the beginning of the file
 //! and one at its end.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
@@ -9,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bed::{Bed, JobResult, PATIENCE, Result, Root, run, wait_for};
+use bed::{Bed, JobResult, PATIENCE, Result, Root, run, saved, wait_for};
 
 use crate::btrfs::Btrfs;
 use crate::{CLIENT, options};
@@ -89,22 +88,9 @@ fn judge(root: &Root, database: &Path) -> Result<(Option<String>, u64)> {
 
 /// Takes the files of a job from its volume, without a restore.
 fn unpack(bed: &Bed, job: &JobResult, to: &Path) -> Result<()> {
-    let mut files: BTreeMap<i32, (String, Vec<u8>)> = BTreeMap::new();
-    for record in bed.records(&job.row, CLIENT)? {
-        let record = record?;
-        let file = files.entry(record.file_index).or_default();
-        match record.stream {
-            1 => {
-                let name = record.data.split(|byte| *byte == 0).next().unwrap_or_default();
-                file.0 = String::from_utf8_lossy(name).into_owned();
-            }
-            2 => file.1.extend(record.data),
-            _ => {}
-        }
-    }
     fs::create_dir_all(to).unwrap();
-    for (name, data) in files.into_values().filter(|(name, _)| !name.ends_with('/')) {
-        fs::write(to.join(Path::new(&name).file_name().unwrap()), data).unwrap();
+    for file in saved(bed.records(&job.row, CLIENT)?)?.into_values().filter(|file| !file.name.ends_with('/')) {
+        fs::write(to.join(Path::new(&file.name).file_name().unwrap()), file.data).unwrap();
     }
     Ok(())
 }

@@ -4,7 +4,6 @@ use std::fs;
 
 use bed::peer::{EOD, Frame, director_session};
 use bed::{Bed, Fd, Result, StockRecord};
-use nix::unistd::geteuid;
 
 use crate::{helper, place};
 
@@ -54,7 +53,7 @@ pub(crate) fn answer(port: u16, command: &str) -> Result<Vec<String>> {
 
 #[test]
 fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let options = place::options("snapshot-commands", &[(NAME, Fd::under_test()?)])?;
     let folder = options.folder.path().to_owned();
     let mut bed = Bed::start(options)?;
@@ -84,7 +83,7 @@ fn snapshot_commands_are_answered_as_by_the_stock_daemon() -> Result<()> {
 
 #[test]
 fn what_stands_in_the_way_of_snapshots_is_told_as_by_the_stock_daemon() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     // A helper that may not be run, and one that is not there.
     let clients = [NAME, "undernone"];

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use bed::peer::{EOD, Frame, director_session};
 use bed::{Bed, Fd, ONLY_OURS, PATIENCE, Result, wait_for};
-use nix::unistd::geteuid;
 use serde_json::{Map, Value};
 
 use crate::{console, helper, place};
@@ -72,7 +71,7 @@ fn begin_another(journal: &Path, job: &str) {
 
 #[test]
 fn snapshots_are_removed_when_a_job_is_canceled_or_the_daemon_is_killed() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
     let mut options = place::options("snapshot-died", &[("under", Fd::Ours)])?;
     let folder = options.folder.path().to_owned();

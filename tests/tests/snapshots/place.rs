@@ -13,9 +13,6 @@ use crate::helper;
 const MOUNTS: [(&str, &str); 5] =
     [("live", "data"), ("sub", "data/sub"), ("deep", "data/sub/deep"), ("other", "data/other"), ("two", "twice")];
 
-/// Why a test of this suite can't run.
-pub(crate) const NEEDS: &str = "only root can give a daemon mounts of its own";
-
 /// The bed's options, with these clients.
 pub(crate) fn options(label: &str, clients: &[(&str, Fd)]) -> Result<BedOptions> {
     let clients = clients.iter().map(|(name, fd)| ClientOptions::new(*fd).named(name));

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use bed::{Bed, Expect, Fd, JobResult, PATIENCE, Result, StockRecord, job_resource, wait_for};
 use nix::libc::O_NONBLOCK;
 use nix::sys::stat::Mode;
-use nix::unistd::{geteuid, mkfifo};
+use nix::unistd::mkfifo;
 
 use crate::{helper, place};
 
@@ -207,7 +207,7 @@ impl Row {
 
 #[test]
 fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("snapshots", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -245,7 +245,7 @@ fn snapshots_are_those_of_the_stock_daemon_or_differ_as_documented() -> Result<(
 /// As one in `/run/bsnapshot` is, if `/run` is walked.
 #[test]
 fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("mounted-below", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -265,9 +265,7 @@ fn a_snapshot_that_is_mounted_below_a_name_is_left_out() -> Result<()> {
 /// Those that earlier jobs have kept are in it.
 #[test]
 fn the_directory_of_snapshots_stays_out_where_none_is_read() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("none-read", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -300,9 +298,7 @@ fn the_directory_of_snapshots_stays_out_where_none_is_read() -> Result<()> {
 /// They make no snapshots, and see what backups leave out.
 #[test]
 fn a_verify_of_the_disk_and_an_estimate_leave_out_the_directory_of_snapshots() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("looks", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -334,9 +330,7 @@ fn a_verify_of_the_disk_and_an_estimate_leave_out_the_directory_of_snapshots() -
 /// What it reads has no snapshot of its own.
 #[test]
 fn a_snapshot_of_another_job_is_left_out_by_one_that_makes_none() -> Result<()> {
-    if !geteuid().is_root() {
-        return skip::test(place::NEEDS);
-    }
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("of-another", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -371,7 +365,7 @@ fn a_snapshot_of_another_job_is_left_out_by_one_that_makes_none() -> Result<()> 
 /// As a subvolume of a container does, between the helper's answer and its snapshot.
 #[test]
 fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("gone", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();
@@ -396,7 +390,7 @@ fn a_file_system_that_is_gone_before_its_snapshot_does_not_fail_the_job() -> Res
 /// The scripts of `docs/snapshots.md`: what was stopped has to be continued.
 #[test]
 fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let mut options = place::options("scripts", &[(NAME, Fd::under_test()?)])?;
     let folder = options.folder.path().to_owned();
     helper::set_mode(&folder, "scripts", "create: echo 'status=0 error=\"no space\"'; exit 1");
@@ -423,7 +417,7 @@ fn a_script_after_the_job_runs_when_no_snapshot_can_be_made() -> Result<()> {
 /// A helper that says less than it has to.
 #[test]
 fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
-    skip::when!(!geteuid().is_root(), place::NEEDS);
+    skip::lacks!(bed::lacks_mounts());
     let fd = Fd::under_test()?;
     let mut options = place::options("says-little", &[(NAME, fd)])?;
     let folder = options.folder.path().to_owned();

@@ -43,7 +43,7 @@ fn client_without_proc() -> Result<ClientOptions> {
 
 #[test]
 fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::new("without-proc", [client_without_proc()?])?;
     let source = options.source()?;
     skip::when!(build(&source).is_err(), "no trusted attributes or devices here");
@@ -69,7 +69,7 @@ fn a_daemon_without_proc_saves_and_restores_all_metadata() -> Result<()> {
 /// It is too long to be made beside others.
 #[test]
 fn a_daemon_without_proc_compares_digests_that_it_has_not_expected() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::new("digests-without-proc", [client_without_proc()?])?;
     let source = options.source()?;
     fs::write(source.join("file"), vec![b'c'; 400_000]).map_err(bed::BedError::file("write", &source))?;
@@ -91,7 +91,7 @@ fn a_daemon_without_proc_compares_digests_that_it_has_not_expected() -> Result<(
 /// The name takes the place of the handle: elsewhere a user could put a device there.
 #[test]
 fn without_proc_a_fifo_is_read_where_no_other_user_can_change_names() -> Result<()> {
-    skip::when!(!nix::unistd::geteuid().is_root(), "only root can take /proc away");
+    skip::lacks!(bed::lacks_mounts());
     let is_ours = Fd::under_test()? == Fd::Ours;
     let mut options = BedOptions::new("fifo-without-proc", [client_without_proc()?])?;
     let source = options.source()?;

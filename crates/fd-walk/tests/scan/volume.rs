@@ -5,6 +5,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What has to be free in memory, where the images are then: that of a container may be small.
+const ROOM: u64 = 1 << 30;
+
 /// How a file system is made and mounted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
@@ -122,7 +125,8 @@ impl Volume {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let memory = Path::new("/dev/shm");
-        let place = if memory.is_dir() { memory } else { folder.path() };
+        let is_roomy = rustix::fs::statvfs(memory).is_ok_and(|memory| memory.f_bavail * memory.f_frsize >= ROOM);
+        let place = if is_roomy { memory } else { folder.path() };
         let image = place.join(format!("{}.image", folder.path().file_name().expect("a name").to_string_lossy()));
         // XFS and btrfs are made no smaller.
         let len = match kind {
