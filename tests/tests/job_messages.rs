@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, StockRecord, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, StockRecord, undated, wait_for};
 
 /// Keeps what it is called with in a file of its own, named by its first argument.
 const KEEPER: &str = r#"#!/bin/sh
@@ -33,9 +33,13 @@ fn letters(folder: &Path, kind: &str) -> Vec<String> {
     letters
 }
 
-/// Digits become `#`, so that times, numbers and process ids are alike.
+/// Dates become `DATE`, and digits `#`, so that numbers and process ids are alike.
 fn normal(text: &str) -> String {
-    text.chars().map(|char| if char.is_ascii_digit() { '#' } else { char }).collect::<String>().replace("##", "#")
+    undated(text)
+        .chars()
+        .map(|char| if char.is_ascii_digit() { '#' } else { char })
+        .collect::<String>()
+        .replace("##", "#")
 }
 
 #[test]
