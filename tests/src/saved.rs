@@ -77,13 +77,21 @@ pub fn saved(records: impl Iterator<Item = Result<Record>>) -> Result<BTreeMap<i
     Ok(files)
 }
 
+/// Whether a text is over, or its next word begins.
+fn ends(text: &str) -> bool {
+    text.is_empty() || text.starts_with(|next: char| next.is_ascii_whitespace())
+}
+
 /// Whether a text names the path itself, and not only something below it. The root never is.
 pub fn is_named(text: &str, path: &str) -> bool {
     let path = path.trim_end_matches('/');
     !path.is_empty()
         && text.match_indices(path).any(|(at, _)| {
-            let rest = text.get(at + path.len()..).unwrap_or_default().trim_start_matches('/');
-            !rest.starts_with(|next: char| next.is_alphanumeric() || next == '-')
+            let rest = text.get(at + path.len()..).unwrap_or_default();
+            let rest = rest.strip_prefix('/').unwrap_or(rest);
+            // A full stop ends a sentence, or is part of a longer name.
+            let rest = rest.strip_prefix('.').filter(|rest| ends(rest)).unwrap_or(rest);
+            ends(rest) || rest.starts_with(['"', '\'', ':', ','])
         })
 }
 
@@ -114,6 +122,10 @@ mod tests {
     #[test]
     fn a_path_is_named_and_not_what_begins_with_it() {
         assert!(is_named("can't read /a/b: no", "/a/b/") && is_named("/a/b/: no", "/a/b"));
-        assert!(!is_named("/: no", "/") && !is_named("can't read /a/b-2, /a/bc, /a/b/c", "/a/b"));
+        assert!(
+            is_named("\"/a/b\" is gone", "/a/b") && is_named("no /a/b. Skipped", "/a/b") && is_named("no /a/b", "/a/b")
+        );
+        let longer = "can't read /a/b-2, /a/bc, /a/b/c, /a/b.tmp, /a/b_2, /a/b/.x: no /a/b//c";
+        assert!(!is_named("/: no", "/") && !is_named(longer, "/a/b"));
     }
 }
