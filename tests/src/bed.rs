@@ -14,7 +14,7 @@ use nix::unistd::User;
 use ports::{PortError, ReservedPort, is_listening};
 
 use crate::catalog::{Catalog, JobRow};
-use crate::config::Plan;
+use crate::config::{Plan, restore_job};
 use crate::error::{BedError, Result};
 use crate::job::JobResult;
 use crate::options::{BedOptions, ClientOptions, Fd, our_program};
@@ -326,9 +326,11 @@ impl Bed {
         self.root.argv("/usr/sbin/bconsole", ["-n".into(), "-c".into(), config.into_os_string()])
     }
 
-    /// Gives the console commands, one a line, and returns what it printed.
+    /// Gives the console commands, one a line, and returns what it printed. A `restore` without a
+    /// job gets that of the client that has saved.
     pub fn console(&self, commands: &[&str]) -> Result<String> {
-        let input = format!("{}\nquit\n", commands.join("\n"));
+        let lines: Vec<_> = commands.iter().map(|command| self.with_restore_job(command)).collect();
+        let input = format!("{}\nquit\n", lines.join("\n"));
         let Finished { status, stdout, stderr } = run(&self.console_argv()?, input.as_bytes())?;
         let answer = String::from_utf8_lossy(&stdout).into_owned();
         // What comes before the prompt's hint is about the console's own login.
@@ -341,6 +343,16 @@ impl Bed {
                 problem: format!("no login, {status}"),
                 answer: format!("{answer}{}", String::from_utf8_lossy(&stderr)),
             }),
+        }
+    }
+
+    fn with_restore_job(&self, command: &str) -> String {
+        let from = command.split(' ').find_map(|word| word.strip_prefix("client=")?.strip_suffix("-fd"));
+        match (command.strip_prefix("restore "), from) {
+            (Some(rest), Some(from)) if self.clients.len() > 1 && !rest.contains("restorejob=") => {
+                format!("restore restorejob={} {rest}", restore_job(from))
+            }
+            _ => command.to_owned(),
         }
     }
 

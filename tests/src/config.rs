@@ -17,6 +17,12 @@ const CONSOLE_PASSWORD: &str = "bed console password";
 /// The password between Director and Storage Daemon.
 pub const STORAGE_PASSWORD: &str = "bed sd password";
 
+/// The job that restores what this client has saved, where there are several clients: each has a
+/// queue of its own.
+pub(crate) fn restore_job(client: &str) -> String {
+    format!("restore-{client}")
+}
+
 /// What the files have to agree on.
 pub(crate) struct Plan<'a> {
     pub(crate) options: &'a BedOptions,
@@ -103,19 +109,14 @@ impl Plan<'_> {
         for (client, &port) in self.options.clients.iter().zip(self.client_ports) {
             self.client_resources(&mut text, client, port);
         }
-        let any = self.options.clients.first().map(|client| client.name.clone()).unwrap_or_default();
-        text.open("Job", "restore")
-            .line("Type = Restore")
-            .set("Client", &format!("{any}-fd"))
-            .set("FileSet", &self.first_file_set())
-            .set("Storage", &any)
-            .set("Pool", &any)
-            .set("Messages", "Standard")
-            .directory("Where", &self.folder("restored"))
-            // The Storage Daemon lets a second reader of a volume ask again in 30 s, whereas the
-            // Director begins the next job of its queue at once.
-            .line("Maximum Concurrent Jobs = 1")
-            .close();
+        let names: Vec<_> = self.options.clients.iter().map(|client| client.name.as_str()).collect();
+        let any = names.first().copied().unwrap_or_default();
+        self.restore_job(&mut text, "restore", any);
+        if names.len() > 1 {
+            for name in &names {
+                self.restore_job(&mut text, &restore_job(name), name);
+            }
+        }
         for set in self.file_sets() {
             text.open("FileSet", &set.name).lines(&set.lines).close();
         }
@@ -124,6 +125,22 @@ impl Plan<'_> {
             text.replace(&format!("@port-of-{}@", client.name), &port.to_string())
         };
         self.options.clients.iter().zip(self.client_ports).fold(text.text, with_port)
+    }
+
+    /// A restore of what a client has saved.
+    fn restore_job(&self, text: &mut Text, name: &str, client: &str) {
+        text.open("Job", name)
+            .line("Type = Restore")
+            .set("Client", &format!("{client}-fd"))
+            .set("FileSet", &self.first_file_set())
+            .set("Storage", client)
+            .set("Pool", client)
+            .set("Messages", "Standard")
+            .directory("Where", &self.folder("restored"))
+            // The Storage Daemon lets a second reader of a volume ask again in 30 s, whereas the
+            // Director begins the next job of its queue at once.
+            .line("Maximum Concurrent Jobs = 1")
+            .close();
     }
 
     /// The Director's resources for one client.

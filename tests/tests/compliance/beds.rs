@@ -75,9 +75,6 @@ fn share(plan: &Plan, record: &StockRecord, rows: &[Row]) -> Result<Vec<Verdict>
     options.file_sets = rows.iter().map(|row| row.file_set(&source.join(row.tree.name()), deeper)).collect();
     let of_clients = |row: &Row| plan.clients_of(row).iter().map(|client| row.jobs(&client.name)).collect::<Vec<_>>();
     options.director_resources = rows.iter().flat_map(of_clients).flatten().collect();
-    let file_set = rows.first().map_or("", |row| row.name);
-    let restore_jobs = plan.restores.iter().map(|&(from, _)| restores::job(&plan.clients[from].name, file_set));
-    options.director_resources.extend(restore_jobs);
     let mut bed = Bed::start(options)?;
     let (mut done, mut disk) = (Vec::new(), Disk::default());
     for phase in 0..PHASES {

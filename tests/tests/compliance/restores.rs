@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use bed::{Bed, Result, TreeRules, below, job_resource, tree_lines};
+use bed::{Bed, Result, TreeRules, below, tree_lines};
 
 use crate::plan::Plan;
 use crate::row::{Done, Row};
@@ -20,16 +20,6 @@ pub(crate) struct Restored {
     /// Files that came back.
     pub(crate) files: u64,
     pub(crate) lines: Vec<String>,
-}
-
-fn job_name(client: &str) -> String {
-    format!("restore-from-{client}")
-}
-
-/// The restore job for what a client saved. One at a time: the Storage Daemon lets a second reader
-/// of a volume ask again in 30 s, whereas the Director begins the next job of its queue at once.
-pub(crate) fn job(client: &str, file_set: &str) -> String {
-    job_resource(&job_name(client), client, file_set, "Type = Restore\nMaximum Concurrent Jobs = 1")
 }
 
 /// Restores each row's jobs as the plan says.
@@ -79,9 +69,8 @@ fn prepare(
     let [from, onto] = [by.0, by.1].map(|client| &plan.clients[client].name);
     let to = bed.folder().join(format!("restored/{}-from-{from}-by-{onto}", row.name));
     let command = format!(
-        "restore jobid={} client={from}-fd restoreclient={onto}-fd restorejob={} where={} replace=always all done yes",
+        "restore jobid={} client={from}-fd restoreclient={onto}-fd where={} replace=always all done yes",
         jobs.join(","),
-        job_name(from),
         to.display()
     );
     Ok(Some((Restored { row: number, by, files: 0, lines: Vec::new() }, to, command)))

@@ -82,7 +82,9 @@ impl Stage {
             fs::write(switch, "").unwrap();
         }
         let saved = backup.row.id;
-        let job = self.bed.restore(&bed::Restore { job: saved, from, onto: &name, to: &place, replace: "always" })?;
+        let command = bed::Restore { job: saved, from, onto: &name, to: &place, replace: "always" }.command();
+        // The name of the job is recorded.
+        let job = self.bed.run(&command.replacen("restore ", "restore restorejob=restore ", 1))?;
         for switch in &switches {
             fs::remove_file(switch).unwrap();
         }
@@ -114,8 +116,8 @@ impl Stage {
         }
         let place = self.bed.folder().join(format!("chain-{name}"));
         let (to, jobs) = (place.display(), saved.join(","));
-        let job =
-            self.bed.run(&format!("restore jobid={jobs} client={name}-fd where={to} replace=always all done yes"))?;
+        let how = "replace=always restorejob=restore all done yes";
+        let job = self.bed.run(&format!("restore jobid={jobs} client={name}-fd where={to} {how}"))?;
         let messages = told::messages(&job, name).into_iter().filter(|line| line.contains("/@r/"));
         let messages = messages.map(|line| line.replace(&*place.to_string_lossy(), "WHERE"));
         Ok((messages.collect(), told::tree(&place)))

@@ -160,8 +160,7 @@ impl Course<'_> {
                 let from = if of == 0 { reference } else { test };
                 let place = self.stage.bed.folder().join(format!("restored/{}-by-{onto}", lane.name));
                 commands.push(format!(
-                    "restore jobid={} client={from}-fd restoreclient={onto}-fd restorejob=restore-{from} where={} \
-                     replace=always all done yes",
+                    "restore jobid={} client={from}-fd restoreclient={onto}-fd where={} replace=always all done yes",
                     ids.collect::<Vec<_>>().join(","),
                     place.display()
                 ));

@@ -69,11 +69,6 @@ impl Stage {
             options.file_sets.push(set);
             options.director_resources.push(job("held", client, client, "Type = Backup\nLevel = Full"));
         }
-        let any = plan.lanes.first().map(|lane| lane.name.clone()).unwrap_or_default();
-        for client in Pair::ALL.iter().flat_map(|pair| pair.clients()) {
-            let one = "Type = Restore\nMaximum Concurrent Jobs = 1";
-            options.director_resources.push(job_resource(&format!("restore-{client}"), client, &any, one));
-        }
         // So that the queue is never what is waited for.
         options.director.push("Maximum Concurrent Jobs = 60".to_owned());
         options.storage.push("Maximum Concurrent Jobs = 90".to_owned());

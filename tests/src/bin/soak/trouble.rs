@@ -222,8 +222,7 @@ impl Course<'_> {
     /// A client restores its own job.
     fn restore_job(&mut self, job: u32, client: &str, to: &Path) -> Result<JobResult> {
         let restore = Restore { job, from: client, onto: client, to, replace: "always" };
-        let command = restore.command().replace(" all ", &format!(" restorejob=restore-{client} all "));
-        let id = self.stage.bed.queue(&command)?;
+        let id = self.stage.bed.queue_restore(&restore)?;
         self.stage.bed.wait_for_reports(&[id])?;
         self.count(Count::Jobs, 1);
         self.stage.bed.result(id)
