@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{FileExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::time::{Duration, UNIX_EPOCH};
 
 use fd_compress::Compressor;
@@ -341,24 +341,22 @@ fn loop_device(place: &Place, name: &str, content: &[u8]) -> Option<LoopDevice> 
     fs::write(&file, content).unwrap();
     let found = losetup(&["--find".as_ref(), "--show".as_ref(), file.as_os_str()]).ok()?;
     let device = String::from_utf8(found.stdout).unwrap().trim().to_owned();
-    let stat = fs::metadata(&device).ok()?;
+    let open = fs::File::open(&device);
+    // It goes when it is closed, also if this process is killed.
+    losetup(&["--detach".as_ref(), device.as_ref()]).ok()?;
+    let open = open.ok()?;
+    let number = open.metadata().unwrap().rdev();
     let node = place.path(name);
-    let made = LoopDevice(device, stat.rdev());
-    nix::sys::stat::mknod(&node, nix::sys::stat::SFlag::S_IFBLK, Mode::S_IRUSR | Mode::S_IWUSR, stat.rdev()).unwrap();
-    fs::File::open(&node).is_ok().then_some(made)
+    nix::sys::stat::mknod(&node, nix::sys::stat::SFlag::S_IFBLK, Mode::S_IRUSR | Mode::S_IWUSR, number).unwrap();
+    fs::File::open(&node).is_ok().then_some(LoopDevice(open, number))
 }
 
-struct LoopDevice(String, u64);
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let _gone = std::process::Command::new("losetup").args(["--detach", &self.0]).status();
-    }
-}
+/// An open one, and its number.
+struct LoopDevice(fs::File, u64);
 
 fn beginning(device: &LoopDevice) -> Vec<u8> {
     let mut found = vec![0; 4096];
-    fs::File::open(&device.0).unwrap().read_exact(&mut found).unwrap();
+    device.0.read_exact_at(&mut found, 0).unwrap();
     found
 }
 
