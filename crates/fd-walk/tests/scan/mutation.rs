@@ -198,12 +198,12 @@ fn put_another_type(kind: usize, size: u64, path: &Path) -> io::Result<()> {
 fn write_through_a_loop_device(disk: &Path, size: u64) -> io::Result<()> {
     let found = Command::new("losetup").args(["--find", "--show"]).arg(disk).output()?;
     let device = String::from_utf8_lossy(&found.stdout).trim().to_owned();
-    let written = OpenOptions::new().write(true).open(&device).and_then(|device| {
-        device.write_all_at(&size.to_le_bytes(), size / 512 * 512)?;
-        device.sync_all()
-    });
+    let open = OpenOptions::new().write(true).open(&device);
+    // It goes when it is closed, also if this process is killed.
     run(&["losetup".as_ref(), "--detach".as_ref(), device.as_ref()]);
-    written
+    let open = open?;
+    open.write_all_at(&size.to_le_bytes(), size / 512 * 512)?;
+    open.sync_all()
 }
 
 /// The exchange of two names.
