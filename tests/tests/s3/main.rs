@@ -23,7 +23,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Gateway, JobResult, Noise, ONLY_OURS, PATIENCE, Plugins, Result,
-    children, threads, wait_for,
+    children, idle, threads, wait_for,
 };
 
 use fake::{Fake, Fault, NO_SUCH_KEY, Object};
@@ -203,7 +203,7 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     }
     // It does not fit into the memory of one object.
     fake.put("z/large", Object::new(&data.repeat(12)).with(Fault::Wrong));
-    let mut bed = bed_with(&fake, "timeout = 30\nretries = 3")?;
+    let bed = bed_with(&fake, "timeout = 30\nretries = 3")?;
     let full = bed.backup("ours", "level=Full")?;
     let job = &full;
     assert_eq!((job.row.errors, job.row.files), (8, 37), "{}", job.log);
@@ -229,9 +229,6 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
     for number in 0..30 {
         assert!(fs::read(to.join(format!("@s3/bucket/good/{number:02}"))).unwrap() == data[number..]);
     }
-    // The plugin host is the only process that it has started.
-    let host = children(bed.client("ours")?.pid()?)?[0];
-    let at_rest = threads(host)?;
 
     // A listing that ends early is not taken for the whole: nothing counts as deleted.
     fake.fail_after(Some(2));
@@ -250,23 +247,39 @@ fn an_object_that_fails_is_named_and_the_others_are_saved() -> Result<()> {
         ["forbidden", "gone", "hidden", "replaced-again", "unranged", "wrong"].map(|key| format!("/@s3/bucket/{key}"));
     assert_eq!(names(&bed, &job).0, missing);
 
-    // Whatever goes wrong: an object is what it was, or is named.
-    let rounds = std::env::var("BUCKET_ROUNDS").map_or(1, |text| text.parse().unwrap());
-    for round in 0..rounds {
-        drawn(&bed, &fake, round)?;
-    }
-
     // What is torn on the volume does not take the place of an object that is whole.
     fake.put("copy/z/large", Object::new(b"whole"));
     let into = restored_into(&bed, &full, &bed.folder().join("copy.toml"), "always")?;
     assert!(into.log.contains("@s3/bucket/z/large: ") && into.log.contains(" bytes came"), "{}", into.log);
     assert_eq!(fake.objects()[&b"copy/z/large"[..]].data, b"whole");
     assert_eq!(fake.objects()[&b"copy/good/00"[..]].data, data);
+    Ok(())
+}
 
-    // A server that hangs does not hold up a cancel: what ends the requests is no timeout.
-    fake.remove_all();
+#[test]
+fn whatever_goes_wrong_an_object_is_what_it_was_or_is_named() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
+    let fake = Fake::start();
+    let bed = bed_with(&fake, "")?;
+    let rounds = std::env::var("BUCKET_ROUNDS").map_or(1, |text| text.parse().unwrap());
+    (0..rounds).try_for_each(|round| drawn(&bed, &fake, round))
+}
+
+/// What ends its requests is no timeout.
+#[test]
+fn a_server_that_hangs_does_not_hold_up_a_cancel() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, ONLY_OURS);
+    let fake = Fake::start();
+    fake.put("good", Object::new(b"data"));
+    let mut bed = bed_with(&fake, "")?;
+    bed.backup("ours", "level=Full")?.must_be_good()?;
+    let pid = bed.client("ours")?.pid()?;
+    idle(pid)?;
+    // The plugin host is the only process that it has started.
+    let host = children(pid)?[0];
+    let at_rest = threads(host)?;
     for number in 0..100 {
-        fake.put(&format!("{number}"), Object::new(&data).with(Fault::Hangs));
+        fake.put(&format!("{number}"), Object::new(b"data").with(Fault::Hangs));
     }
     let job = bed.queue("run job=backup-ours level=Full fileset=Patient yes")?;
     // As many as a page of the listing has.

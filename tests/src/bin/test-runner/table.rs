@@ -20,6 +20,7 @@ pub(crate) const AT_A_TIME: [(Group, usize); 2] = [(Busy, 1), (Waits, 5)];
 /// suites of the bed wait, everything else is busy.
 const TABLE: [(&str, Group); 26] = [
     ("tests/bounds", Waits),
+    ("tests/truth", Waits),
     ("tests/s3", Waits),
     ("tests/snapshot_truth", Waits),
     ("tests/compliance", Waits),
@@ -27,7 +28,6 @@ const TABLE: [(&str, Group); 26] = [
     ("tests/transcripts", Waits),
     ("tests/races", Waits),
     ("tests/restore_matrix", Waits),
-    ("tests/truth", Waits),
     ("tests/verify", Waits),
     ("tests/plugins", Waits),
     ("tests/pki", Waits),
