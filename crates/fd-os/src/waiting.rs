@@ -71,7 +71,12 @@ mod tests {
         std::thread::sleep(std::time::Duration::from_millis(1));
         let slept = times_waited();
         assert!(slept > before, "{before} {slept}");
-        assert_eq!(std::hint::black_box((0..1000_u64).sum::<u64>()), 499_500);
-        assert_eq!(times_waited(), slept);
+        // An emulated processor waits for itself now and then, and so does a page of the program.
+        let works = (0..20).any(|_| {
+            let before = times_waited();
+            assert_eq!(std::hint::black_box((0..1000_u64).sum::<u64>()), 499_500);
+            times_waited() == before
+        });
+        assert!(works, "no time without a wait");
     }
 }

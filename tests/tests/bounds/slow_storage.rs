@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, JobResult, Noise, PATIENCE, Plugins, Restore, Result, Saved,
-    SlowStorage, build_plugin, has_session, in_parallel, is_named, saved, threads, verify_job, wait_for,
+    SlowStorage, build_plugin, has_session, idle, in_parallel, is_named, saved, threads, verify_job, wait_for,
 };
 use md5::{Digest as _, Md5};
 
@@ -445,7 +445,7 @@ fn a_job_whose_storage_does_not_answer_is_canceled_and_others_go_on() -> Result<
     scene.bed.backup("test", "level=Full fileset=local")?.must_be_good()?;
     let good = scene.bed.backup("test", "level=Full fileset=slow")?.must_be_good()?;
     let pid = scene.bed.client("test")?.pid()?;
-    let idle = threads(pid)?;
+    let idle = idle(pid)?.1;
     let cases = cases(&scene, good.row.id);
     for (number, (command, fault, delay)) in cases.iter().enumerate() {
         scene.storage.order(&format!("delay {delay}"))?;
@@ -519,7 +519,7 @@ fn asks_are_canceled(part: usize) -> Result<()> {
     ];
     for (client, command, fault) in cases.into_iter().skip(part).step_by(PARTS) {
         let pid = scene.bed.client(client)?.pid()?;
-        let idle = threads(pid)?;
+        let idle = idle(pid)?.1;
         let job = scene.hang(&command, fault)?;
         scene.cancel(job, pid, fault)?;
         scene.storage.order("clear")?;

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, Noise, Restore, Result, idle, job_resource, resident};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, Noise, PATIENCE, Restore, Result, idle, job_resource, resident, wait_for,
+};
 
 const CLIENT: &str = "test";
 
@@ -29,7 +31,8 @@ impl Form {
             Err(_) => Self {
                 jobs: 3,
                 at_a_time: [3, 1, 1, 1],
-                slack: 3 << 20,
+                // More than two huge pages, which the kernel may give at any time.
+                slack: 8 << 20,
                 environment: vec![("MALLOC_ARENA_MAX".to_owned(), "1".to_owned())],
             },
         }
@@ -95,6 +98,14 @@ fn a_thousand_jobs_leak_nothing() -> Result<()> {
     let first = in_a_row(&bed, 1)?;
     let mut jobs = at_a_time(&bed, &form, first[0])?;
     let before = held(&mut bed)?;
+    // A thread that ends is there for a moment after its session.
+    let settled = |bed: &mut Bed| {
+        wait_for("no more descriptors and threads than before", PATIENCE, || {
+            let now = held(bed)?;
+            let is_more = now.0 > before.0 || now.1 > before.1;
+            Ok(if is_more { Err(format!("{before:?}, then {now:?}")) } else { Ok(now) })
+        })
+    };
     let mut after = before;
     let mut left = form.jobs;
     while left > 0 {
@@ -102,14 +113,13 @@ fn a_thousand_jobs_leak_nothing() -> Result<()> {
         jobs.extend(in_a_row(&bed, now)?);
         jobs.extend(at_a_time(&bed, &form, first[0])?);
         left -= now;
-        after = held(&mut bed)?;
+        after = settled(&mut bed)?;
         println!("{left} to go: {after:?}");
     }
     println!("{} jobs, before them: {before:?}", jobs.len());
     for job in &jobs {
         assert_eq!(bed.catalog().job(*job)?.status, 'T', "{}", bed.catalog().log(*job)?);
     }
-    assert!(after.0 <= before.0 && after.1 <= before.1, "descriptors, threads, memory: {before:?}, then {after:?}");
     assert!(after.2 <= before.2 + form.slack, "descriptors, threads, memory: {before:?}, then {after:?}");
     Ok(())
 }

@@ -5,14 +5,17 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, is_listening, our_program, run, wait_for};
+use bed::{
+    Bed, BedOptions, ClientOptions, Fd, PATIENCE, ReservedPort, Result, is_listening, our_program, run, wait_for,
+};
 
 use crate::metrics::get;
 
 #[test]
 fn the_metrics_come_when_their_address_becomes_free() -> Result<()> {
-    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let port = other.local_addr().unwrap().port();
+    // Reserved to the end: what another program got between its two users would be no daemon.
+    let reserved = ReservedPort::new()?;
+    let (port, other) = (reserved.number(), TcpListener::bind(reserved.address()).unwrap());
     let mut client = ClientOptions::new(Fd::Ours).named("test");
     client.settings = vec![format!("metrics.address = \"127.0.0.1:{port}\"")];
     let mut bed = Bed::start(BedOptions::new("metrics-address", [client])?)?;
