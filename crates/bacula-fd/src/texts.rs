@@ -388,6 +388,12 @@ pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {
     one_line(&[b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"])
 }
 
+/// Fatal: an expression of `regexwhere` could not be compiled, and the C library has nothing
+/// against it. In the words for one of a `FileSet`.
+pub(crate) fn regex_not_compiled(pattern: &[u8], why: &str) -> Vec<u8> {
+    one_line(&[b"REGEX ", pattern, b" compile error. ERR=", why.as_bytes(), b"\n"])
+}
+
 /// Why it can't.
 pub(crate) fn took_too_long(limit: Duration) -> String {
     format!("It took more than {} seconds", limit.as_secs())
@@ -631,8 +637,9 @@ pub(crate) const TOO_MANY_PLUGIN_OPTIONS: &[u8] =
 /// Fatal: ferrofd's own. So many files are in the memory that there is for accurate lists.
 pub(crate) fn list_too_large(files: usize) -> Vec<u8> {
     format!(
-        "The accurate list has more than {files} files, which take the memory that there is for accurate lists: half \
-         of the host's, or of the daemon's limit.\n"
+        "The accurate list has more than {files} files: with the lists of other jobs that run now they take the memory \
+         that there is for accurate lists, half of the host's or of the daemon's limit. Run fewer accurate jobs at a \
+         time, or give the daemon more memory.\n"
     )
     .into_bytes()
 }
@@ -1072,8 +1079,15 @@ pub(crate) fn storage_rejected(host: &str, port: u16, error: &StorageError) -> V
             " (the Director's Storage resource has to lead to the Storage daemon that the Director talks to; with \
              certificates, compare TLS CA Certificate File, TLS Certificate and the addresses of both daemons)"
         }
+        StorageError::Authentication(AuthError::WrongPassword | AuthError::Refused { .. }) => {
+            " (the key is the Director's own for this job: its Storage resource has to lead to the Storage daemon that \
+             the Director talks to)"
+        }
         _ => "",
     };
+    if port == 0 {
+        return format!("The Storage daemon that has called: {error}{hint}\n").into_bytes();
+    }
     format!("Storage daemon at {host}:{port}: {error}{hint}\n").into_bytes()
 }
 
@@ -1150,7 +1164,8 @@ pub(crate) fn storage_does_not_call(waiting_on: &[SocketAddr]) -> String {
 pub(crate) const STORAGE_DID_NOT_CALL: &[u8] = b"job.c:2916 Failed connect from Storage daemon. SD bsock=NULL.\n";
 
 /// A canceled job has left its thread behind. Not in the stock daemon, whose job stays.
-pub(crate) const THREAD_LEFT_BEHIND: &[u8] = b"Storage does not answer: the job's own thread still waits for it.\n";
+pub(crate) const THREAD_LEFT_BEHIND: &[u8] =
+    b"A file system of the host does not answer: the job's own thread still waits for it.\n";
 
 /// The Director's and our clock differ; a warning from 600 seconds on.
 pub(crate) fn clocks_differ(seconds: i64) -> Vec<u8> {

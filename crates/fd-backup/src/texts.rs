@@ -368,7 +368,8 @@ pub(crate) fn no_signature(error: &fd_crypto::DigestError) -> Vec<u8> {
 
 /// Threads of a job that is over still wait for storage.
 pub(crate) fn left_behind(threads: usize) -> Vec<u8> {
-    format!("Storage does not answer: {threads} of the job's threads still wait for it.\n").into_bytes()
+    format!("A file system of the host does not answer: {threads} of the job's threads still wait for it.\n")
+        .into_bytes()
 }
 
 /// The time that each stage took, in seconds, what an inode scan has spared, and what was given

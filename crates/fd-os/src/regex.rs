@@ -41,6 +41,11 @@ impl RegexError {
     pub fn too_big() -> Self {
         Self { text: describe(libc::REG_ESIZE, std::ptr::null()) }
     }
+
+    /// There was no memory for an expression.
+    pub fn no_memory() -> Self {
+        Self { text: describe(libc::REG_ESPACE, std::ptr::null()) }
+    }
 }
 
 impl std::fmt::Display for RegexError {

@@ -125,6 +125,22 @@ fn expensive_expressions_are_refused_and_the_daemon_stays_up() -> Result<()> {
     Ok(())
 }
 
+/// Without its second expression, the files would be restored to other places.
+#[test]
+fn a_restore_whose_expression_is_too_heavy_fails() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon takes the memory that it needs, or ends");
+    let mut bed = bed_in_clear("too-heavy-where", &["file"])?;
+    let mut peer = job_session(bed.client("test")?.port(), JOB)?;
+    let expressions = r"!a!b!,!((a?){1,300}){1,300}\1!c!,!^!/tmp/r!";
+    peer.send(format!("restore files=1 replace=a prelinks=0 regexwhere={expressions}\n").as_bytes())?;
+    let said = peer.receive_text()?;
+    assert!(said.contains(r" REGEX ((a?){1,300}){1,300}\1 compile error. ERR="), "{said}");
+    let end = |frame: &Frame| matches!(frame, Frame::Data(text) if text.starts_with(b"2800 End Job TermCode=102 "));
+    let frames = peer.rest()?;
+    assert!(frames.iter().any(end), "{frames:?}");
+    Ok(())
+}
+
 #[test]
 fn a_cancel_ends_an_endless_match() -> Result<()> {
     skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon goes on");

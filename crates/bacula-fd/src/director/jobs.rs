@@ -108,14 +108,17 @@ impl Conversation<'_> {
         };
         let keys = self.daemon.jobs.protection.as_ref().map(|protection| Arc::clone(&protection.keys));
         let matcher = Matcher::new(Arc::clone(&job));
-        let mut compile = |pattern: &[u8], options| -> Option<NameRegex> {
-            let expression = matcher.compile(pattern, options, &wanted).ok()?;
-            Some(Box::new(move |name| expression.captures(name)))
+        let mut compile = |pattern: &[u8], options| -> Result<Option<NameRegex>, Vec<u8>> {
+            match matcher.compile(pattern, options, &wanted) {
+                Ok(expression) => Ok(Some(Box::new(move |name| expression.captures(name)))),
+                Err(error) if error.is_bad => Ok(None),
+                Err(error) => Err(texts::regex_not_compiled(pattern, &error.why)),
+            }
         };
         let mut plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {
             Ok(plan) => plan,
-            Err(expression) => {
-                self.say(MessageType::Fatal, &texts::BAD_WHERE_REGEX.of(&expression));
+            Err(message) => {
+                self.say(MessageType::Fatal, &message);
                 return Flow::End;
             }
         };

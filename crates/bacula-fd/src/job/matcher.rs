@@ -92,6 +92,40 @@ pub(crate) struct Expression {
     memory: usize,
 }
 
+/// Why an expression can't be used.
+#[derive(Debug)]
+pub(crate) struct NotCompiled {
+    /// In the C library's words, or others.
+    pub why: String,
+    /// It is no good expression; else it needs more than there was, or no guest has seen it.
+    pub is_bad: bool,
+}
+
+impl NotCompiled {
+    /// The C library says so.
+    fn refused(why: String) -> Self {
+        let is_bad = ![RegexError::too_big(), RegexError::no_memory()].iter().any(|error| error.to_string() == why);
+        Self { why, is_bad }
+    }
+}
+
+impl From<Failure> for NotCompiled {
+    fn from(failure: Failure) -> Self {
+        let why = match failure {
+            Failure::Refused(words) => return Self::refused(words),
+            Failure::Unwanted => RegexError::too_big().to_string(),
+            Failure::Late => texts::took_too_long(COMPILE_LIMIT),
+            Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
+            Failure::Ended(signal) => texts::guest_was_ended(signal),
+            Failure::Gone(error) => {
+                tracing::warn!(%error, "the process that compiles expressions failed on one");
+                RegexError::too_big().to_string()
+            }
+        };
+        Self { why, is_bad: false }
+    }
+}
+
 /// Why the guest has no answer.
 #[derive(Debug)]
 enum Failure {
@@ -129,13 +163,13 @@ impl Matcher {
     /// Compiles an expression, as long as `wanted`.
     ///
     /// # Errors
-    /// The C library's words.
+    /// See [`NotCompiled`].
     pub(crate) fn compile(
         self: &Arc<Self>,
         pattern: &[u8],
         options: RegexOptions,
         wanted: IsWanted<'_>,
-    ) -> Result<Expression, String> {
+    ) -> Result<Expression, NotCompiled> {
         let until_nul = pattern.split(|byte| *byte == 0).next().unwrap_or_default();
         let mut expression = Expression {
             matcher: Arc::clone(self),
@@ -149,22 +183,13 @@ impl Matcher {
         let mut inner = self.inner.lock();
         match weigh(until_nul, options.ignore_case) {
             Some(weight) if inner.matching.saturating_add(weight.matching) <= MOST_MATCHING => {
-                expression.light = Some(PosixRegex::new(until_nul, options).map_err(|error| error.to_string())?);
+                let light = PosixRegex::new(until_nul, options);
+                expression.light = Some(light.map_err(|error| NotCompiled::refused(error.to_string()))?);
                 expression.memory += weight.compiled;
                 inner.matching += weight.matching;
             }
             _ => {
-                let number = inner.compile(until_nul, options, wanted).map_err(|failure| match failure {
-                    Failure::Refused(words) => words,
-                    Failure::Unwanted => RegexError::too_big().to_string(),
-                    Failure::Late => texts::took_too_long(COMPILE_LIMIT),
-                    Failure::NotStarted(error) => texts::no_guest(&own_program(), &io_error_text(&error)),
-                    Failure::Ended(signal) => texts::guest_was_ended(signal),
-                    Failure::Gone(error) => {
-                        tracing::warn!(%error, "the process that compiles expressions failed on one");
-                        RegexError::too_big().to_string()
-                    }
-                })?;
+                let number = inner.compile(until_nul, options, wanted)?;
                 let _first = expression.number.set(number);
             }
         }

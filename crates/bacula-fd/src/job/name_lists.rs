@@ -169,6 +169,7 @@ pub(crate) struct PosixCompiler<'w> {
 impl RegexCompiler for PosixCompiler<'_> {
     fn compile(&self, pattern: &[u8], ignore_case: bool) -> Result<Box<dyn Regex>, String> {
         let options = RegexOptions { ignore_case, newline: false };
-        Ok(Box::new(self.matcher.compile(pattern, options, self.wanted)?))
+        let compiled = self.matcher.compile(pattern, options, self.wanted);
+        Ok(Box::new(compiled.map_err(|error| error.why)?))
     }
 }

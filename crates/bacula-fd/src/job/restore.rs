@@ -17,8 +17,12 @@ use crate::connection::storage::StorageConnection;
 use crate::job::outbox::Outbox;
 use crate::job::record_feed::{self, RecordFeed};
 use crate::shared::job::Job;
+use crate::texts;
 
-/// The plan for the Director's command; `Err` holds an expression list of which nothing is usable.
+/// The plan for the Director's command.
+///
+/// # Errors
+/// A fatal message: of a list of expressions nothing can be used, or one could not be compiled.
 pub(crate) fn plan(
     replace: Replace,
     prelinks: bool,
@@ -29,7 +33,8 @@ pub(crate) fn plan(
     let output = match place {
         Where::Folder(folder) => OutputNames::below(folder.clone()),
         Where::Regex(expressions) => {
-            OutputNames::Regex(RegexWhere::parse(expressions, compile).ok_or_else(|| expressions.clone())?)
+            let parsed = RegexWhere::parse(expressions, compile)?;
+            OutputNames::Regex(parsed.ok_or_else(|| texts::BAD_WHERE_REGEX.of(expressions))?)
         }
     };
     Ok(RestorePlan {

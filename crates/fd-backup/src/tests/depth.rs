@@ -110,7 +110,10 @@ fn a_canceled_job_leaves_workers_behind_that_hang() {
     // It has ended although a thread still hangs.
     assert!(matches!(outcome.result, Err(BackupError::Canceled)), "{:?}", outcome.result);
     let warnings = outcome.texts(MessageType::Warning);
-    assert!(matches!(warnings[..], [text] if text.starts_with("Storage does not answer: ")), "{warnings:?}");
+    assert!(
+        matches!(warnings[..], [text] if text.starts_with("A file system of the host does not answer: ")),
+        "{warnings:?}"
+    );
     let (here, plan) = (1, 1);
     assert!(Arc::strong_count(&schedule) > here + plan, "no thread hangs");
     schedule.let_go();

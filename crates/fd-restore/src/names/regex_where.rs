@@ -19,8 +19,8 @@ pub type NameRegex = Box<dyn Fn(&[u8]) -> Result<Option<Captures>, Undecided> + 
 #[error("whether an expression matches a name could not be decided")]
 pub struct Undecided;
 
-/// Compiles an expression; `None` for one that can't be used.
-pub type CompileName<'c> = dyn FnMut(&[u8], RegexOptions) -> Option<NameRegex> + 'c;
+/// Compiles an expression; `None` for one that can't be used. An error says why that can't be told.
+pub type CompileName<'c> = dyn FnMut(&[u8], RegexOptions) -> Result<Option<NameRegex>, Vec<u8>> + 'c;
 
 /// Expressions, at least one.
 #[derive(Debug)]
@@ -39,6 +39,14 @@ impl std::fmt::Debug for Expression {
     }
 }
 
+/// An expression in its text, and what is behind it.
+struct Written<'t> {
+    pattern: Vec<u8>,
+    options: RegexOptions,
+    replacement: Vec<u8>,
+    behind: &'t [u8],
+}
+
 /// A piece of a replacement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Piece {
@@ -52,14 +60,18 @@ enum Piece {
 impl RegexWhere {
     /// Reads a list of expressions. One that can't be used ends the list silently, as in the
     /// reference; `None` if not even the first one can.
-    pub fn parse(text: &[u8], compile: &mut CompileName<'_>) -> Option<Self> {
+    ///
+    /// # Errors
+    /// What `compile` says. Without an expression, files would be restored to other places.
+    pub fn parse(text: &[u8], compile: &mut CompileName<'_>) -> Result<Option<Self>, Vec<u8>> {
         let mut expressions = Vec::new();
         let mut rest = text;
-        while let Some((expression, behind)) = Expression::take(rest, compile) {
-            expressions.push(expression);
+        while let Some(Written { pattern, options, replacement, behind }) = Written::first(rest) {
+            let Some(regex) = compile(&pattern, options)? else { break };
+            expressions.push(Expression { regex, replacement: pieces(&replacement) });
             rest = behind;
         }
-        (!expressions.is_empty()).then_some(Self { expressions })
+        Ok((!expressions.is_empty()).then_some(Self { expressions }))
     }
 
     /// The name that a file saved as `name` gets; `modified` is its recorded mtime. One that gets
@@ -81,29 +93,6 @@ impl RegexWhere {
 }
 
 impl Expression {
-    /// Takes one expression off the front.
-    fn take<'t>(text: &'t [u8], compile: &mut CompileName<'_>) -> Option<(Self, &'t [u8])> {
-        let (separator, rest) = text.split_first()?;
-        if !SEPARATORS.contains(separator) {
-            return None;
-        }
-        let (pattern, rest) = take_part(rest, *separator)?;
-        let (replacement, mut rest) = take_part(rest, *separator)?;
-        let mut ignore_case = false;
-        while let Some((flag, behind)) = rest.split_first() {
-            rest = behind;
-            match flag {
-                b'i' => ignore_case = true,
-                b'g' => {}
-                other if other == separator => {}
-                // Any other character, a comma as a rule: the next expression begins after it.
-                _ => break,
-            }
-        }
-        let regex = compile(&pattern, RegexOptions { ignore_case, newline: true })?;
-        Some((Self { regex, replacement: pieces(&replacement) }, rest))
-    }
-
     /// The name with this match replaced, up to the piece with which it is too long.
     fn replace(&self, groups: &Captures, name: &[u8], modified: i64) -> Option<Vec<u8>> {
         let whole = groups.first()?.clone()?;
@@ -123,6 +112,30 @@ impl Expression {
         }
         changed.extend_from_slice(name.get(whole.end..)?);
         Some(changed)
+    }
+}
+
+impl<'t> Written<'t> {
+    /// The one at the front.
+    fn first(text: &'t [u8]) -> Option<Self> {
+        let (separator, rest) = text.split_first()?;
+        if !SEPARATORS.contains(separator) {
+            return None;
+        }
+        let (pattern, rest) = take_part(rest, *separator)?;
+        let (replacement, mut behind) = take_part(rest, *separator)?;
+        let mut options = RegexOptions { ignore_case: false, newline: true };
+        while let Some((flag, next)) = behind.split_first() {
+            behind = next;
+            match flag {
+                b'i' => options.ignore_case = true,
+                b'g' => {}
+                other if other == separator => {}
+                // Any other character, a comma as a rule: the next expression begins after it.
+                _ => break,
+            }
+        }
+        Some(Self { pattern, options, replacement, behind })
     }
 }
 

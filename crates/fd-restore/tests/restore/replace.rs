@@ -280,8 +280,8 @@ fn a_name_that_cannot_be_decided_is_restored_nowhere() {
     let mut volume = Volume::new();
     volume.file(&place.text("f"), b"saved").file(&place.text("g"), b"saved").directory(&place.text("d/"));
     let mut job = place.job();
-    let expressions = RegexWhere::parse(b"!^!/elsewhere!", &mut |_, _| Some(Box::new(|_| Err(Undecided))));
-    job.plan.output = OutputNames::Regex(expressions.unwrap());
+    let expressions = RegexWhere::parse(b"!^!/elsewhere!", &mut |_, _| Ok(Some(Box::new(|_| Err(Undecided)))));
+    job.plan.output = OutputNames::Regex(expressions.unwrap().unwrap());
     job.run(&volume);
     assert_eq!(place.read("f"), b"the live file");
     assert!(!place.exists("g") && !place.exists("d"));

@@ -62,10 +62,10 @@ pub(crate) fn is_root() -> bool {
 /// The names that these expressions of a `regexwhere` make.
 pub(crate) fn regex_where(expressions: &str) -> OutputNames {
     let expressions = RegexWhere::parse(expressions.as_bytes(), &mut |pattern, options| {
-        let regex = PosixRegex::new(pattern, options).ok()?;
-        Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided)))
+        let regex = PosixRegex::new(pattern, options).unwrap();
+        Ok(Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided))))
     });
-    OutputNames::Regex(expressions.unwrap())
+    OutputNames::Regex(expressions.unwrap().unwrap())
 }
 
 impl Saved {

@@ -62,9 +62,9 @@ fn dots_links_and_expressions_stay_in_the_allowed_directories() {
 
 #[test]
 fn an_expression_list_without_an_expression_is_refused() {
-    let mut compile = |pattern: &[u8], options| -> Option<fd_restore::NameRegex> {
-        let regex = PosixRegex::new(pattern, options).ok()?;
-        Some(Box::new(move |name| regex.captures(name).map_err(|_| fd_restore::Undecided)))
+    let mut compile = |pattern: &[u8], options| -> Result<Option<fd_restore::NameRegex>, Vec<u8>> {
+        let Ok(regex) = PosixRegex::new(pattern, options) else { return Ok(None) };
+        Ok(Some(Box::new(move |name| regex.captures(name).map_err(|_| fd_restore::Undecided))))
     };
     let mut regex =
         |text: &str| plan(Replace::Always, false, &Where::Regex(text.as_bytes().to_vec()), None, &mut compile);

@@ -5,10 +5,22 @@ use fd_os::regex::PosixRegex;
 use super::*;
 
 fn parse(expressions: &str) -> Option<RegexWhere> {
-    RegexWhere::parse(expressions.as_bytes(), &mut |pattern, options| {
-        let regex = PosixRegex::new(pattern, options).ok()?;
-        Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided)))
-    })
+    RegexWhere::parse(expressions.as_bytes(), &mut |pattern, options| Ok(compiled(pattern, options))).unwrap()
+}
+
+fn compiled(pattern: &[u8], options: RegexOptions) -> Option<NameRegex> {
+    let regex = PosixRegex::new(pattern, options).ok()?;
+    Some(Box::new(move |name| regex.captures(name).map_err(|_| Undecided)))
+}
+
+#[test]
+fn an_expression_of_which_nothing_is_known_ends_no_list() {
+    let mut compile = |pattern: &[u8], options| {
+        if pattern == b"heavy" { Err(b"no process".to_vec()) } else { Ok(compiled(pattern, options)) }
+    };
+    let mut parse = |expressions: &[u8]| RegexWhere::parse(expressions, &mut compile).map(|parsed| parsed.is_some());
+    assert_eq!(parse(b"!a!b!,!heavy!x!,!^!/tmp/r!"), Err(b"no process".to_vec()));
+    assert_eq!(parse(b"!a!b!,!(!x!,!heavy!/tmp/r!"), Ok(true), "it is not come to");
 }
 
 fn apply(expressions: &str, name: &str) -> String {
