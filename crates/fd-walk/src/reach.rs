@@ -128,7 +128,8 @@ impl Entry {
 
     /// Gives the entry the attributes of `file`, which was opened at its path, and compares them
     /// with those of the walk. With another inode, the entry gets the type that the walk would find
-    /// now; the contents of a directory stay out.
+    /// now; the contents of a directory stay out. Else it keeps the time of its last access: the
+    /// job may have read the file since.
     ///
     /// # Errors
     /// The kernel's.
@@ -143,8 +144,12 @@ impl Entry {
                 _ => file_type(&stat, self.top_level, &self.options),
             };
         }
+        let accessed = (self.stat.atime, self.nanoseconds.atime);
         self.stat = stat;
         self.nanoseconds = nanoseconds;
+        if identity != Identity::Replaced {
+            (self.stat.atime, self.nanoseconds.atime) = accessed;
+        }
         Ok(identity)
     }
 

@@ -1,6 +1,6 @@
 //! Files that change, vanish or are replaced while they are saved.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, FileTimes, OpenOptions};
 use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use super::support::{self, Bed, Collector, Outcome, noise};
 use crate::BackupPlan;
@@ -112,6 +112,23 @@ fn a_file_that_changes_before_it_is_opened_has_its_new_attributes() {
     assert_eq!((kind, emptied.size), (2, 0));
     assert!(!streams_of(&outcome, "/is emptied").contains(&2));
     assert!(outcome.messages.is_empty(), "{:?}", outcome.messages);
+}
+
+/// Jobs that build on earlier ones read the first byte before they take the attributes.
+#[test]
+fn a_file_is_saved_with_its_last_access_before_the_job() {
+    const ACCESSED: u64 = 1_000_000_000;
+    for incremental in [false, true] {
+        let mut bed = Bed::new("");
+        bed.plan.walk.incremental = incremental;
+        let path = bed.file("file", &[1; 1000]);
+        // So mostly the kernel notes the next access.
+        let [accessed, modified] = [ACCESSED, ACCESSED + 1].map(|time| UNIX_EPOCH + Duration::from_secs(time));
+        let times = FileTimes::new().set_accessed(accessed).set_modified(modified);
+        OpenOptions::new().write(true).open(path).unwrap().set_times(times).unwrap();
+        let (_, stat) = attributes_of(&bed.run(), "/file");
+        assert_eq!(stat.atime.cast_unsigned(), ACCESSED, "{incremental}");
+    }
 }
 
 /// A backup of one file that is larger than the memory of the job, so that it is still being read
