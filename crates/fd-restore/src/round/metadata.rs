@@ -116,7 +116,8 @@ impl MetadataTime {
     /// When a record of this item is applied.
     pub(super) fn of(item: &RestoreItem, kind: MetadataKind, record: &[u8], made: &Made) -> Self {
         match item.file_type {
-            _ if matches!(made, Made::Kept) => Self::Never,
+            // A name of which `regexwhere` leaves nothing would lead to the daemon's own directory.
+            _ if matches!(made, Made::Kept) || item.output.is_empty() => Self::Never,
             Some(FileType::Directory) => Self::Now,
             _ if record.is_empty() => Self::Never,
             // An ACL of a link would land on what it leads to. No backup writes one.

@@ -38,9 +38,10 @@ impl<'a> Scan<'a> {
         Self { access, takers: Vec::new(), name: Vec::new(), events: Events::default() }
     }
 
-    /// A file begins. Plugins get regular files only.
+    /// A file begins. Plugins get regular files only, and of these no update of attributes.
     pub(super) fn open(&mut self, stream: Stream, record: &AttributesRecord<'_>, report: &mut Report<'_>) {
-        let Some(access) = self.access.filter(|_| record.file_type() == Some(FileType::Regular)) else { return };
+        let is_scanned = record.file_type() == Some(FileType::Regular) && stream.kind() != Stream::ATTRIBUTES_UPDATE;
+        let Some(access) = self.access.filter(|_| is_scanned) else { return };
         let file = told_of(stream, record);
         let takers = &mut self.takers;
         let mut host = ScanHost { facts: access.facts.as_ref(), report, events: &mut self.events };

@@ -38,7 +38,9 @@ fn volume() -> Volume {
 #[test]
 fn a_scanner_gets_the_data_of_regular_files() {
     for checks in [MD5, Checks::default()] {
-        let (verified, calls, data) = scan(scanner(), &volume(), checks);
+        let mut volume = volume();
+        volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file("/updated") });
+        let (verified, calls, data) = scan(scanner(), &volume, checks);
         let file = |name: &str| {
             let open = format!("open {name} 0 1");
             ["start verify", &open, "write 5", "close", "end verify"].map(str::to_owned)
