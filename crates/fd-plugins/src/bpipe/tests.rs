@@ -52,8 +52,10 @@ impl Host for TestHost {
 }
 
 impl TestHost {
-    fn canceled_at(asked: usize) -> Self {
-        Self { facts: Facts { cancel_at: Some(asked), ..Facts::default() }, ..Self::default() }
+    /// Cancels the job when it has been asked for it three more times. The start of a program asks
+    /// as well, on a busy host more often.
+    fn cancel_soon(&mut self) {
+        self.facts.cancel_at = Some(self.facts.asked.load(Ordering::Relaxed) + 3);
     }
 
     /// The messages, each with its type.
@@ -102,6 +104,17 @@ fn save(host: &mut TestHost, reader: &str) -> (Vec<u8>, i32) {
 
 /// Restores these blocks through a writer: the answers to the writes, and of closing.
 fn restore(host: &mut TestHost, command: &str, place: Option<&str>, blocks: &[&[u8]]) -> (Vec<IoDone>, IoDone) {
+    restore_with(host, command, place, blocks, |_| ())
+}
+
+/// As [`restore`]; `after_open` is called before the first write.
+fn restore_with(
+    host: &mut TestHost,
+    command: &str,
+    place: Option<&str>,
+    blocks: &[&[u8]],
+    after_open: impl FnOnce(&mut TestHost),
+) -> (Vec<IoDone>, IoDone) {
     let mut job = begin(host);
     assert_eq!(job.event(host, &Event::RestoreCommand(command.as_bytes())), Ok(Status::Ok));
     assert_eq!(job.start_restore_file(host, command.as_bytes()), Ok(Status::Ok));
@@ -111,6 +124,7 @@ fn restore(host: &mut TestHost, command: &str, place: Option<&str>, blocks: &[&[
     if opened.status < 0 {
         return (Vec::new(), opened);
     }
+    after_open(host);
     let written = blocks.iter().map(|data| job.io(host, Io::Write { data }).unwrap()).collect();
     (written, job.io(host, Io::Close).unwrap())
 }
@@ -251,7 +265,7 @@ fn a_canceled_job_ends_the_reader_and_all_that_it_started() {
         let mut host = TestHost::default();
         let mut job = begin(&mut host);
         assert!(open(&mut host, job.as_mut(), &format!("bpipe:/f:{reader}:w")).status >= 0);
-        host.facts.cancel_at = Some(host.facts.asked.load(Ordering::Relaxed) + 3);
+        host.cancel_soon();
         let (_, data, last) = read_all(&mut host, job.as_mut());
         assert_eq!((data, last.errno), (Vec::new(), Errno::ECANCELED as i32));
         assert_eq!(job.io(&mut host, Io::Close).unwrap().status, 0);
@@ -352,10 +366,9 @@ fn a_writer_that_talks_while_it_is_fed_does_not_stop() {
 
 #[test]
 fn a_canceled_job_ends_the_writer() {
-    // A start on a busy host asks, too.
-    let mut host = TestHost::canceled_at(20);
+    let mut host = TestHost::default();
     let big = vec![0; 3_000_000];
-    let (written, closed) = restore(&mut host, "bpipe:/f:r:sleep 1000", None, &[&big]);
+    let (written, closed) = restore_with(&mut host, "bpipe:/f:r:sleep 1000", None, &[&big], TestHost::cancel_soon);
     assert_eq!((written[0].errno, closed.status), (Errno::ECANCELED as i32, 0));
     assert_eq!(host.said(), []);
 }
