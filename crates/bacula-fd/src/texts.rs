@@ -388,12 +388,6 @@ pub(crate) fn can_not_match(pattern: &[u8], text: &[u8], why: &str) -> Vec<u8> {
     one_line(&[b"REGEX ", pattern, b" can't be matched with ", text, b". ERR=", why.as_bytes(), b"\n"])
 }
 
-/// Fatal: an expression of `regexwhere` could not be compiled, and the C library has nothing
-/// against it. In the words for one of a `FileSet`.
-pub(crate) fn regex_not_compiled(pattern: &[u8], why: &str) -> Vec<u8> {
-    one_line(&[b"REGEX ", pattern, b" compile error. ERR=", why.as_bytes(), b"\n"])
-}
-
 /// Why it can't.
 pub(crate) fn took_too_long(limit: Duration) -> String {
     format!("It took more than {} seconds", limit.as_secs())

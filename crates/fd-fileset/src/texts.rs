@@ -10,8 +10,9 @@ pub(crate) fn invalid_command(argument: &[u8]) -> Vec<u8> {
     join(&[b"Invalid FileSet command: ", argument])
 }
 
-/// Fatal: a regular expression does not compile.
-pub(crate) fn bad_regex(pattern: &[u8], error: &str) -> Vec<u8> {
+/// Fatal: a regular expression does not compile, also one of `regexwhere` (ferrofd's own there).
+#[must_use]
+pub fn bad_regex(pattern: &[u8], error: &str) -> Vec<u8> {
     join(&[b"REGEX ", pattern, b" compile error. ERR=", error.as_bytes()])
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use fd_backup::BackupPlan;
 use fd_bsock::Signal;
-use fd_messages::MessageType;
+use fd_fileset::texts as fileset_texts;
+use fd_messages::{MessageType, one_line};
 use fd_os::threads::GLANCE;
 use fd_plugins::Event;
 use fd_restore::{NameRegex, RestoreState};
@@ -112,7 +113,7 @@ impl Conversation<'_> {
             match matcher.compile(pattern, options, &wanted) {
                 Ok(expression) => Ok(Some(Box::new(move |name| expression.captures(name)))),
                 Err(error) if error.is_bad => Ok(None),
-                Err(error) => Err(texts::regex_not_compiled(pattern, &error.why)),
+                Err(error) => Err(one_line(&[&fileset_texts::bad_regex(pattern, &error.why)])),
             }
         };
         let mut plan = match restore::plan(*replace, *prelinks, place, keys, &mut compile) {

@@ -25,7 +25,7 @@ pub(crate) fn for_backup(daemon: &Daemon, reads_all: bool) -> Option<Arc<Signatu
     match open(&path, bytes, reads_all) {
         Ok(file) => file.map(Arc::new),
         Err(error) => {
-            tracing::warn!(%error, path = %path.display(), "signatures can't be kept for the next backup");
+            tracing::warn!(%error, path = %path.display(), "signatures can't be kept: equal files are signed one by one");
             None
         }
     }

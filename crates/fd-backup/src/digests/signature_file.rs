@@ -1,4 +1,4 @@
-//! Signatures of earlier backups, in a file: unchanged content is not signed again.
+//! Signatures of this backup and earlier ones, in a file: the same content is not signed again.
 //!
 //! The file is a table of pages, without a header. Each digest belongs to one page, which holds
 //! several digests with their signatures. The file is not trusted: the signer checks a signature

@@ -119,6 +119,14 @@ struct Openings {
     open: usize,
 }
 
+/// What is begun ahead of the walk.
+enum Ahead<'a> {
+    /// The nearest directory is opened.
+    Open,
+    /// Names of the directory in this place are read or looked up.
+    Names(&'a Vec<u64>),
+}
+
 /// How much is done at once.
 #[derive(Debug)]
 struct Measure {
@@ -417,23 +425,33 @@ impl Agenda {
     }
 
     fn ahead(&mut self) -> Option<Task> {
-        while self.busy < self.measure.depth {
-            let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
-            let open = self.openings.wanted.first_key_value().filter(|_| may_open);
-            let nearest = self.startable.first_key_value();
-            let start = if self.measure.is_late() { nearest } else { self.nearest_free() };
-            let opens = match (&open, &start) {
-                // Only a walk that waits is worth a second thread.
-                (None, None) if nearest.is_none() || self.waits_in.is_none() => return None,
-                (Some((open, _)), Some((start, _))) => open < start,
-                (open, _) => open.is_some(),
+        while let Some(next) = self.next_ahead() {
+            let task = match next {
+                Ahead::Open => self.begin_open(),
+                Ahead::Names(place) => self.begin_names(&place.clone()),
             };
-            let task = if opens { self.begin_open() } else { self.begin_names() };
             if task.is_some() {
                 return task;
             }
         }
         None
+    }
+
+    /// What is begun next ahead of the walk.
+    fn next_ahead(&self) -> Option<Ahead<'_>> {
+        if self.busy >= self.measure.depth {
+            return None;
+        }
+        let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
+        let open = self.openings.wanted.keys().next().filter(|_| may_open);
+        let (nearest, free) = (self.startable.keys().next(), self.nearest_free());
+        let start = if self.measure.is_late() { nearest } else { free };
+        if open.is_some_and(|open| start.is_none_or(|start| open < start)) {
+            return Some(Ahead::Open);
+        }
+        // Where lookups work, only a walk that waits is worth a second thread in a directory.
+        let shared = start.or_else(|| nearest.filter(|_| self.waits_in.is_some()));
+        free.or(shared).map(Ahead::Names)
     }
 
     fn begin_open(&mut self) -> Option<Task> {
@@ -447,16 +465,15 @@ impl Agenda {
 
     /// The nearest directory with something to begin in which no thread is at work: some file
     /// systems, as XFS, let one thread at a time look into a directory.
-    fn nearest_free(&self) -> Option<(&Vec<u64>, &FolderId)> {
+    fn nearest_free(&self) -> Option<&Vec<u64>> {
         let is_free = |(_, id): &(_, &FolderId)| self.folders.get(id).is_none_or(|folder| folder.busy == 0);
-        self.startable.iter().find(is_free)
+        self.startable.iter().find(is_free).map(|(place, _)| place)
     }
 
-    fn begin_names(&mut self) -> Option<Task> {
-        let place = self.nearest_free().or_else(|| self.startable.first_key_value())?.0.clone();
-        let id = *self.startable.get(&place)?;
+    fn begin_names(&mut self, place: &[u64]) -> Option<Task> {
+        let id = *self.startable.get(place)?;
         let Some(folder) = self.folders.get_mut(&id) else {
-            self.startable.remove(&place);
+            self.startable.remove(place);
             return None;
         };
         let descriptor = Arc::clone(&folder.descriptor);
@@ -470,7 +487,7 @@ impl Agenda {
         let is_spared = |leaf| scan.is_some_and(|scan| scan.has(leaf));
         let entries: Vec<_> = std::iter::from_fn(|| folder.begin(is_spared)).take(free).collect();
         if entries.is_empty() {
-            self.startable.remove(&place);
+            self.startable.remove(place);
             return None;
         }
         Some(Task { folder: id, descriptor, work: Work::Look { entries, reads_links: self.reads_links } })
@@ -478,8 +495,7 @@ impl Agenda {
 
     /// Whether there is something to do for one more thread.
     pub(crate) fn has_tasks(&self) -> bool {
-        !self.urgent.is_empty()
-            || self.busy < self.measure.depth && !(self.startable.is_empty() && self.openings.wanted.is_empty())
+        !self.urgent.is_empty() || self.next_ahead().is_some()
     }
 
     /// Takes the outcome of a task of this folder. Returns whether the walk should look again.

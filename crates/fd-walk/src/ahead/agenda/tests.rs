@@ -117,8 +117,11 @@ fn at_once(turn: usize, waits: bool) -> Vec<Option<usize>> {
     let candidate = agenda.candidate().unwrap();
     agenda.open_ahead(&candidate, None);
     agenda.waits(waits.then_some(top));
+    assert!(agenda.has_tasks());
     let lookups = |task: Task| if let Work::Look { entries, .. } = task.work { Some(entries.len()) } else { None };
-    std::iter::from_fn(|| agenda.take()).map(lookups).collect()
+    let begun = std::iter::from_fn(|| agenda.take()).map(lookups).collect();
+    assert!(!agenda.has_tasks(), "a thread would be woken in vain");
+    begun
 }
 
 #[test]
