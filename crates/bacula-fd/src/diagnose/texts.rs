@@ -291,7 +291,7 @@ pub(super) fn no_daemon(address: SocketAddr) -> String {
 }
 
 pub(super) const HINT_SILENCE: &str =
-    "ss -ltnp shows which program listens; a daemon is silent while all of its Maximum Concurrent Jobs are taken";
+    "ss -ltnp shows which program listens; a daemon is silent while 40 callers wait for its Maximum Concurrent Jobs";
 pub(super) const HINT_NO_DAEMON: &str =
     "systemctl start bacula-fd; the reason of a failed start: journalctl -u bacula-fd";
 pub(super) const HINT_USER: &str = "correct -u or -g; only root can become another user";
