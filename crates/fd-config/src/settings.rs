@@ -336,7 +336,8 @@ impl Settings {
     /// Where the settings file of a configuration file is looked for: beside it, or, if a program
     /// prints it or it comes through a pipe, in `/etc/bacula`.
     pub fn path_beside(config_file: &OsStr) -> PathBuf {
-        let is_printed = [&b"|"[..], b"/dev/", b"/proc/"].iter().any(|head| config_file.as_bytes().starts_with(head));
+        const PRINTED: [&[u8]; 4] = [b"|", b"/dev/fd/", b"/dev/stdin", b"/proc/"];
+        let is_printed = PRINTED.iter().any(|head| config_file.as_bytes().starts_with(head));
         let file = if is_printed { OsStr::new("/etc/bacula/bacula-fd.conf") } else { config_file };
         Path::new(file).with_file_name(SETTINGS_FILE)
     }

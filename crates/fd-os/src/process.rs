@@ -40,9 +40,10 @@ fn unwanted() -> io::Error {
     io::Error::from(io::ErrorKind::ConnectionAborted)
 }
 
-/// Whether a read ended because it was not wanted any more.
+/// Whether a read ended because it was not wanted any more. The kernel's own error of this kind,
+/// as of a FUSE server that has died, has a number.
 pub fn is_unwanted(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::ConnectionAborted
+    error.kind() == io::ErrorKind::ConnectionAborted && error.raw_os_error().is_none()
 }
 
 /// A pipe or file whose reads end when they are not wanted any more.

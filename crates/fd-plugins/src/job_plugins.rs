@@ -379,6 +379,15 @@ impl NamedPlugin<'_> {
     }
 }
 
+impl Drop for NamedPlugin<'_> {
+    /// Of a job that has gone on without this thread, the plugin is not told or called any more.
+    fn drop(&mut self) {
+        if self.job.is_abandoned.load(Ordering::Relaxed) {
+            *self.state = State::Gone;
+        }
+    }
+}
+
 impl std::fmt::Debug for NamedPlugin<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("NamedPlugin").field(&String::from_utf8_lossy(self.info().name())).finish()

@@ -11,6 +11,7 @@ const LENGTH: usize = 65_000;
 /// The Storage Daemon looks at the length that a frame has on the line, where these are compressed.
 #[test]
 fn attributes_that_only_the_line_made_short_enough_come_back() -> Result<()> {
+    skip::lacks!(bed::lacks_mounts());
     let mut options = BedOptions::side_by_side("large-attributes")?;
     let (source, restored) = (options.source()?, options.folder.make("restored")?);
     // Few other file systems have room for them.
@@ -18,9 +19,8 @@ fn attributes_that_only_the_line_made_short_enough_come_back() -> Result<()> {
     mount_memory(&restored)?;
     let (file, long) = (source.join("file"), vec![7; LENGTH]);
     fs::write(&file, "data").unwrap();
-    for number in 0..COUNT {
-        xattr::set(&file, format!("user.{number}"), &long).unwrap();
-    }
+    let has_all = (0..COUNT).all(|number| xattr::set(&file, format!("user.{number}"), &long).is_ok());
+    skip::when!(!has_all, "no file system here holds so many attributes");
     options.file_sets = vec![FileSet::new("Attributes", &["XattrSupport = yes"], &[&source])];
     let bed = Bed::start(options)?;
     let backup = bed.backup("reference", "level=Full")?.must_be_good()?;

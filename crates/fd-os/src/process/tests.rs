@@ -37,6 +37,11 @@ fn times(count: u32) -> impl Fn() -> bool {
 }
 
 #[test]
+fn an_error_of_the_kernel_is_no_cancel() {
+    assert!(!is_unwanted(&io::Error::from_raw_os_error(libc::ECONNABORTED)) && is_unwanted(&unwanted()));
+}
+
+#[test]
 fn reads_from_endless_and_silent_programs_end_when_not_wanted() {
     for script in ["exec yes", "exec sleep 1000", "sleep 1000 & exit 0"] {
         let mut program = Program::start(&mut shell(script), Group::Ends).unwrap();

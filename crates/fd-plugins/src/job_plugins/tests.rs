@@ -213,4 +213,7 @@ fn a_plugin_that_a_left_thread_holds_outside_a_call_keeps_no_other_thread() {
     assert_eq!(*set.noted.lock(), ["b 2", "b ends"]);
     // When its storage answers, the job is over.
     assert!(held.call(|_| Ok(())).unwrap_err().canceled);
+    drop(held);
+    set.plugins.tell_all(&mut host, &Event::EndRestoreJob);
+    assert_eq!(*set.noted.lock(), ["b 2", "b ends"]);
 }

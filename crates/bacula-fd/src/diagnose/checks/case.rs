@@ -13,6 +13,8 @@ pub(in crate::diagnose) struct Read {
     pub(in crate::diagnose) config: Config,
     /// The settings, or their defaults if they can't be read.
     pub(in crate::diagnose) settings: Settings,
+    /// Where the settings are, or would be.
+    pub(in crate::diagnose) settings_file: PathBuf,
     /// The files that it consists of, each once.
     pub(in crate::diagnose) files: Vec<PathBuf>,
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use fd_config::{AddressFamily, CheckFailure, Config, DestinationKind, Settings, Source, SyntaxError, Unchecked};
 use fd_os::io_error_text;
@@ -20,7 +20,8 @@ use crate::texts::{empty_password, not_ipv4};
 /// hold together; the findings say so.
 pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Finding>, Option<Read>) {
     let mut findings = Vec::new();
-    let settings = settings(file, patience, &mut findings);
+    let settings_file = Settings::path_beside(file);
+    let settings = settings(&settings_file, patience, &mut findings);
     let mut source = Noting { patience, files: Vec::new() };
     let document = match fd_config::parse(file.as_bytes(), &mut source) {
         Ok(document) => document,
@@ -49,7 +50,7 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
             findings.extend(open_doors(&config));
             findings.extend(unknown_directors(&config));
             findings.insert(0, good(file, &config, source.files.len()));
-            (findings, Some(Read { config, settings, files: source.files }))
+            (findings, Some(Read { config, settings, settings_file, files: source.files }))
         }
         Err(failure) => {
             findings.insert(0, does_not_fit(file, &failure));
@@ -112,11 +113,10 @@ fn hints(explanation: &str, usual: &str) -> String {
     if found.is_empty() { usual.to_owned() } else { found.join("; ") }
 }
 
-fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> Settings {
-    let file = Settings::path_beside(file);
-    let asked = file.clone();
+fn settings(file: &Path, patience: &Patience, findings: &mut Vec<Finding>) -> Settings {
+    let asked = file.to_owned();
     let (text, hint) = match patience.try_ask(move || read_settings(&asked)) {
-        Ok(Some(text)) => match Settings::parse(&file, &text) {
+        Ok(Some(text)) => match Settings::parse(file, &text) {
             Ok(settings) => {
                 let removed = settings.removed().map(|text| Finding::warning(texts::SETTINGS, text, ""));
                 findings.extend(removed);
@@ -125,7 +125,7 @@ fn settings(file: &OsStr, patience: &Patience, findings: &mut Vec<Finding>) -> S
             Err(error) => (error.to_string().trim_end().to_owned(), texts::HINT_SETTINGS),
         },
         Ok(None) => return Settings::default(),
-        Err(error) => (texts::unreadable(&file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS)),
+        Err(error) => (texts::unreadable(file, &io_error_text(&error)), texts::hint(&error, texts::HINT_SETTINGS)),
     };
     findings.push(Finding::fault(texts::SETTINGS, text, hint));
     Settings::default()

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fd_config::{Settings, Tls};
+use fd_config::Tls;
 use fd_os::io_error_text;
 
 use super::case::Case;
@@ -29,11 +29,10 @@ pub(super) fn check(case: &Case<'_>) -> Vec<Finding> {
     public.sort();
     public.dedup();
     public.retain(|file| !secret.contains(file));
-    let settings = case.read.files.first().map(|file| Settings::path_beside(file.as_os_str()));
     let user = case.world.process().rights.uid;
     let mut findings: Vec<_> = secret.iter().filter_map(|file| of_file(file, true, user, case.world)).collect();
     findings.extend(public.iter().filter_map(|file| of_file(file, false, user, case.world)));
-    findings.extend(settings.as_deref().and_then(|file| of_file(file, false, user, case.world)));
+    findings.extend(of_file(&case.read.settings_file, false, user, case.world));
     let mut folders: Vec<&Path> = secret.iter().chain(&public).filter_map(|file| folder(file)).collect();
     folders.sort();
     folders.dedup();

@@ -343,6 +343,22 @@ fn files_of_another_user_or_with_an_open_mode_are_told() {
     assert_eq!(with(0o644, 0), [State::Warning]);
 }
 
+/// The settings are in `/etc/bacula` then, where the start finds them.
+#[test]
+fn the_settings_of_a_configuration_that_a_program_prints_are_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bacula-fd.conf");
+    let text = "Director { Name = d; Password = secret }\n\
+                FileDaemon { Name = x-fd; WorkingDirectory = /w; PidDirectory = /r }\n\
+                Messages { Name = m; director = d = all }\n";
+    std::fs::write(&file, text).unwrap();
+    let printed = format!("|cat {}", file.display());
+    let read: Read = configuration::read(printed.as_ref(), &Patience::new()).1.unwrap();
+    let about = About { is_directory: false, mode: 0o666, uid: 0 };
+    let found = files::check(&Case { read: &read, world: &Fake { about, ..Fake::well() }, storages: &[] });
+    assert!(matches!(&found[..], [finding] if finding.text.contains("/etc/bacula/bacula-fd.toml")), "{found:?}");
+}
+
 #[test]
 fn a_directory_in_which_others_can_exchange_the_configuration_is_told() {
     let with = |mode, uid, of_daemon| {
