@@ -182,8 +182,6 @@ pub enum Image {
     Ext4Walk,
     /// XFS.
     Xfs,
-    /// The same without an inode scan.
-    XfsWalk,
     /// btrfs.
     Btrfs,
     /// The same without an inode scan.
@@ -192,7 +190,7 @@ pub enum Image {
 
 impl Image {
     /// All of them.
-    pub const ALL: [Self; 6] = [Self::Ext4, Self::Ext4Walk, Self::Xfs, Self::XfsWalk, Self::Btrfs, Self::BtrfsWalk];
+    pub const ALL: [Self; 5] = [Self::Ext4, Self::Ext4Walk, Self::Xfs, Self::Btrfs, Self::BtrfsWalk];
 
     /// Its word.
     pub fn name(self) -> &'static str {
@@ -200,7 +198,6 @@ impl Image {
             Self::Ext4 => "ext4",
             Self::Ext4Walk => "ext4-walk",
             Self::Xfs => "xfs",
-            Self::XfsWalk => "xfs-walk",
             Self::Btrfs => "btrfs",
             Self::BtrfsWalk => "btrfs-walk",
         }
@@ -208,14 +205,14 @@ impl Image {
 
     /// Whether ours walks it without an inode scan.
     pub fn is_walked(self) -> bool {
-        matches!(self, Self::Ext4Walk | Self::XfsWalk | Self::BtrfsWalk)
+        matches!(self, Self::Ext4Walk | Self::BtrfsWalk)
     }
 
     /// What makes it, without the place. An inode of ext4 for each block: its files are small.
     pub fn program(self) -> &'static [&'static str] {
         match self {
             Self::Ext4 | Self::Ext4Walk => &["mkfs.ext4", "-q", "-F", "-i", "4096"],
-            Self::Xfs | Self::XfsWalk => &["mkfs.xfs", "-q", "-f"],
+            Self::Xfs => &["mkfs.xfs", "-q", "-f"],
             Self::Btrfs | Self::BtrfsWalk => &["mkfs.btrfs", "-q", "-f"],
         }
     }

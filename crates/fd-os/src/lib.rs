@@ -12,7 +12,7 @@
 //! - `depth`: how many calls are made at a time where they wait; `waiting`: whether they do;
 //! - `mounts`: names in the kernel's table of mounts;
 //! - `identities`: the host's users and groups;
-//! - `file_system`, `xfs`, `page_cache`, `low_water`, `daemonize`, `clock_state`: the kernel.
+//! - `file_system`, `page_cache`, `low_water`, `daemonize`, `clock_state`: the kernel.
 #![allow(unsafe_code, reason = "this crate is where the workspace keeps its unsafe code")]
 
 pub mod btrfs;
@@ -37,7 +37,6 @@ pub mod sync;
 pub mod threads;
 pub mod waiting;
 pub mod wiping;
-pub mod xfs;
 
 pub use error_text::{
     NOT_ALLOWED_CHARACTER, NOT_IN_ALLOWED_PATHS, error_text, io_error_text, job_error_text, signal_words,

@@ -85,9 +85,6 @@ pub(crate) struct Loan {
 /// directory, and where that is not known.
 pub(crate) type Leaf = u64;
 
-/// Of an entry that was no directory, was left out, and is to be looked up after all.
-pub(crate) const AGAIN: Leaf = Leaf::MAX;
-
 /// Appends a name and a NUL behind what the directory says of it.
 pub(crate) fn push_name(names: &mut Vec<u8>, leaf: Leaf, name: &[u8]) {
     names.extend_from_slice(&leaf.to_ne_bytes());
@@ -155,12 +152,6 @@ impl Directory {
             Rest::Ended => State::Ended,
             Rest::Failed(errno) => State::Failed(errno),
         };
-    }
-
-    /// These names, as [`push_name`] writes them, are next. It is not lent.
-    pub(crate) fn put_in_front(&mut self, mut names: Vec<u8>) {
-        names.extend_from_slice(self.names.get(self.next..).unwrap_or_default());
-        (self.names, self.next) = (names, 0);
     }
 
     /// The descriptor, for calls relative to it; `None` between [`Self::put_aside`] and the next
@@ -279,7 +270,7 @@ pub(crate) fn read(
                 if !matches!(name.to_bytes(), b"." | b".." | b"") {
                     found = true;
                     let is_leaf = !matches!(entry.file_type(), FileType::Unknown | FileType::Directory);
-                    each(name, entry.ino(), is_leaf && entry.ino() != AGAIN);
+                    each(name, entry.ino(), is_leaf);
                 }
             }
             // A directory that was removed meanwhile.

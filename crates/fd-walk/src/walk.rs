@@ -4,8 +4,7 @@
 //! - `place`: the position of an entry in the tree, and system calls there.
 //! - `judge`: what decides about an entry.
 //! - `examine`: what becomes of an entry.
-//! - `spare`: what is left out without a look, because an inode scan has found it;
-//!   `unsettled`: what of it may have to be looked up after all.
+//! - `spare`: what is left out without a look, because an inode scan has found it.
 //! - `report`: events and counts.
 
 mod examine;
@@ -13,7 +12,6 @@ mod judge;
 mod place;
 mod report;
 mod spare;
-mod unsettled;
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -168,7 +166,6 @@ impl<'w> Walker<'w> {
             held: held.as_ref(),
             lent: None,
             leaf: 0,
-            unsettled: None,
         };
         let counted = self.report.summary.entries;
         let Some(level) = self.entry(&place)? else {
@@ -210,7 +207,6 @@ impl<'w> Walker<'w> {
                 held: None,
                 lent: level.lent,
                 leaf,
-                unsettled: Some(&level.unsettled),
             };
             if let Some(below) = self.entry(&place)? {
                 path.push(b'/');
@@ -221,38 +217,9 @@ impl<'w> Walker<'w> {
         Ok(())
     }
 
-    /// Appends the next name of the directory to its path: at its end, of those that were left out
-    /// if it has changed.
+    /// Appends the next name of the directory to its path. A read error is reported; the stock
+    /// daemon takes it for the end of the directory.
     fn next_name(
-        &mut self,
-        level: &mut Level,
-        path: &mut Vec<u8>,
-        include: &Include,
-        read_at: &ReadAt,
-    ) -> Result<Option<Leaf>, WalkEnd> {
-        if level.unsettled.is_full() {
-            self.settle(level, include, read_at)?;
-        }
-        let next = self.read_name(level, path, include, read_at)?;
-        if next.is_none() && self.settle(level, include, read_at)? {
-            return self.read_name(level, path, include, read_at);
-        }
-        Ok(next)
-    }
-
-    /// Decides about what was left out in a directory. Returns whether some of it is next.
-    fn settle(&mut self, level: &mut Level, include: &Include, read_at: &ReadAt) -> Result<bool, WalkEnd> {
-        let directory = level.directory.descriptor();
-        let names = self.sparing.settle(directory, level.dev, &level.unsettled, &mut self.report);
-        let Some(names) = names else { return Ok(false) };
-        self.take_back(level, include, read_at)?;
-        level.directory.put_in_front(names);
-        Ok(true)
-    }
-
-    /// Appends the next name that was read. A read error is reported; the stock daemon takes it for
-    /// the end of the directory.
-    fn read_name(
         &mut self,
         level: &mut Level,
         path: &mut Vec<u8>,
@@ -306,7 +273,6 @@ impl<'w> Walker<'w> {
         if let Some(outermost) = levels.len().checked_sub(MOST_OPEN + 1)
             && let Some(level) = levels.get_mut(outermost)
         {
-            self.settle(level, include, read_at)?;
             self.take_back(level, include, read_at)?;
             level.directory.put_aside(&mut self.scratch);
         }

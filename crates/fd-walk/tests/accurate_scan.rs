@@ -30,7 +30,7 @@ use std::time::Duration;
 use fd_walk::InodeScan;
 
 use lists::{Accurate, LETTERS, List, full, without_scan};
-use mutation::{ALL, Mapper, Mutator, Random, populate};
+use mutation::{ALL, Mapper, Mutator, PLAIN, Random, populate};
 use volume::{KINDS, Kind, Volume};
 use walks::{events, fileset, next_second, now, seconds, settings};
 
@@ -111,7 +111,7 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
         not_looked_up += with.2;
         mutator.unmount();
         if round % 4 == 3 {
-            beside_changes(&mut mutator, &whole, since, kind.is_xfs(), &what);
+            beside_changes(&mut mutator, &whole, since, &what);
         }
     }
     assert!(!volume.has_scan() || not_looked_up > 0 || rounds < 8, "{}: everything was looked up", kind.name);
@@ -120,7 +120,7 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
 
 /// A walk beside changes: what it leaves out is as the list has it, or is left for the next job,
 /// be that accurate or not.
-fn beside_changes(mutator: &mut Mutator<'_>, list: &List, since: i64, hides_exchanges: bool, what: &str) {
+fn beside_changes(mutator: &mut Mutator<'_>, list: &List, since: i64, what: &str) {
     let fileset = fileset(OPTIONS[0], &[mutator.top]);
     // A file's time is that of the last tick.
     let begun = seconds(now().saturating_sub(Duration::from_millis(20)));
@@ -137,7 +137,7 @@ fn beside_changes(mutator: &mut Mutator<'_>, list: &List, since: i64, hides_exch
         ready.wait();
         // More would leave little that is as the list has it.
         for _ in (0..12).take_while(|_| !is_over.load(Ordering::Relaxed)) {
-            mutator.change_plainly(hides_exchanges);
+            mutator.change(PLAIN);
         }
     });
     let saved: HashSet<&str> =
@@ -220,28 +220,6 @@ fn an_old_file_that_is_not_as_the_list_has_it_is_saved() {
     let mut list = list;
     list.remove(&name);
     assert_eq!(saved(&list, 4).0, 1);
-}
-
-/// XFS tells its size on the disk, where nothing of it is yet.
-#[test]
-fn a_file_that_is_not_written_out_does_not_make_a_scan_look_wrong() {
-    let kind = KINDS.into_iter().find(|kind| kind.is_xfs()).expect("an XFS");
-    let volume = match Volume::make(kind) {
-        Ok(volume) => volume,
-        Err("the file system can't be made" | "the file system can't be mounted") => return skip::test("no xfs"),
-        Err(why) => return skip::test(why),
-    };
-    for number in 0..9 {
-        fs::write(volume.top().join(number.to_string()), "x".repeat(100_000)).expect("a file");
-    }
-    let (since, list) = (next_second(), full(&volume.top()));
-    // A directory that may have changed just before leaves nothing out.
-    let _later = (next_second(), next_second());
-    let host = Accurate::new(&list, LETTERS[0]);
-    let fileset = fileset(OPTIONS[0], &[&volume.top()]);
-    let (events, summary) = events(&fileset, &settings(since, InodeScan::Always, 1), &host);
-    assert!(!events.iter().any(|event| event.contains("Warning")), "{events:#?}");
-    assert!(host.scans.get() == 1 && summary.not_looked_up >= 8, "{summary:?}");
 }
 
 /// The owners that lookups tell are not those of the disk then.

@@ -25,10 +25,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fd_walk::{InodeScan, WalkEnd};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 
-use mutation::{ALL, Mapper, Mutator, Random, populate};
-use volume::{BTRFS, KINDS, Kind, Volume, XFS, run};
+use mutation::{ALL, Mapper, Mutator, PLAIN, Random, populate};
+use volume::{BTRFS, KINDS, Kind, Volume, run};
 use walks::{Host, events, events_seen_by, fileset, next_second, now, seconds, settings};
 
 /// The `FileSet`s that are walked.
@@ -46,10 +45,6 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
     for round in 0..rounds {
         let what = format!("{}, seed {seed}, round {round}", kind.name);
         let changes: Vec<String> = (0..=mutator.random.below(3)).map(|_| mutator.change(ALL)).collect();
-        if kind.is_xfs() && round % 8 == 2 {
-            // What was left out in a directory that has just changed is looked up after all.
-            let _later = (next_second(), next_second());
-        }
         let lines = OPTIONS[mutator.random.below(OPTIONS.len())];
         let (fileset, has_scan) = (fileset(lines, &[&top]), volume.has_scan() && !lines.contains(&"O m"));
         // How many blocks a file has is settled when it is written out, which a scan has done. So
@@ -75,7 +70,7 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
         not_looked_up += with.1.not_looked_up;
         mutator.unmount();
         if round % 4 == 3 {
-            beside_changes(&mut mutator, since, kind.is_xfs(), &what);
+            beside_changes(&mut mutator, since, &what);
         }
     }
     // Not all rounds have options with which that can be spared.
@@ -83,9 +78,8 @@ fn rounds_on(kind: Kind, volume: &Volume, since: i64, rounds: usize, seed: u64) 
     mutator.mapper.close();
 }
 
-/// A walk beside changes: what it leaves out of them is left for the next job. An exchange that
-/// leaves no times can hide a file from any walk.
-fn beside_changes(mutator: &mut Mutator<'_>, since: i64, hides_exchanges: bool, what: &str) {
+/// A walk beside changes: what it leaves out of them is left for the next job.
+fn beside_changes(mutator: &mut Mutator<'_>, since: i64, what: &str) {
     let fileset = fileset(OPTIONS[0], &[mutator.top]);
     // A file's time is that of the last tick.
     let begun = seconds(now().saturating_sub(Duration::from_millis(20)));
@@ -100,7 +94,7 @@ fn beside_changes(mutator: &mut Mutator<'_>, since: i64, hides_exchanges: bool, 
         });
         ready.wait();
         while !is_over.load(Ordering::Relaxed) {
-            mutator.change_plainly(hides_exchanges);
+            mutator.change(PLAIN);
         }
     });
     let saved: HashSet<&str> =
@@ -146,82 +140,6 @@ fn walks_with_a_scan_find_what_walks_without_one_find() {
         for (kind, volume, seed) in volumes {
             rounds_on(kind, &volume, since, rounds, seed);
         }
-    }
-}
-
-/// Makes three directories of a case, and returns their files: two that are to be changed, one
-/// behind a branch so deep that directories are put aside, and so many others.
-fn populate_case(top: &Path, others: usize) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for directory in ["a", "b", "c"].map(|name| top.join(name)) {
-        fs::create_dir_all(&directory).expect("a directory");
-        files.extend((0..others).map(|number| directory.join(format!("old{number}"))));
-        files.extend(["new0", "new1"].map(|name| directory.join(name)));
-        let (last, first) = files[files.len() - others - 2..].split_last().expect("files");
-        for path in first {
-            fs::write(path, "x").expect("a file");
-        }
-        fs::create_dir_all(directory.join("d/".repeat(130))).expect("directories");
-        fs::write(last, "x").expect("a file");
-    }
-    files
-}
-
-/// Some files have changed. While a walk goes on, one that it has left out is exchanged for one of
-/// those, in its own directory or across.
-#[test]
-fn a_file_that_is_exchanged_for_one_that_was_left_out_is_not_lost() {
-    let volume = match Volume::make(XFS) {
-        Ok(volume) => volume,
-        Err("the file system can't be made" | "the file system can't be mounted") => return skip::test("no xfs"),
-        Err(why) => return skip::test(why),
-    };
-    // With the names of 1,200 files, a directory settles before its end.
-    let cases: Vec<_> = [(1, false, 50), (1, true, 50), (1, false, 1200), (8, false, 50), (8, true, 1200)]
-        .into_iter()
-        .map(|(depth, is_across, others)| {
-            let top = volume.top().join(format!("{depth}-{is_across}-{others}"));
-            (populate_case(&top, others), top, depth, is_across)
-        })
-        .collect();
-    // A file's time is that of the last tick, so just before the second that has begun.
-    let (since, _later) = (next_second(), next_second());
-    let is_new = |path: &PathBuf| path.to_string_lossy().contains("/new");
-    for path in cases.iter().flat_map(|(files, ..)| files).filter(|path| is_new(path)) {
-        fs::write(path, "changed").expect("a file");
-    }
-    // What has changed within a second before a scan may have done so after it.
-    let _later = (next_second(), next_second());
-    for (files, top, depth, is_across) in &cases {
-        let new: Vec<&PathBuf> = files.iter().filter(|path| is_new(path)).collect();
-        let inodes: Vec<u64> = new.iter().map(|path| fs::metadata(path).expect("a file").ino()).collect();
-        let files: HashSet<&PathBuf> = files.iter().collect();
-        let path_in = |event: &str| event.split_whitespace().find(|word| word.starts_with('/')).map(PathBuf::from);
-        let (mut left_out, mut told) = (0, HashSet::new());
-        let mut exchange = |events: &[String]| {
-            let event = events.last().expect("an event");
-            let Some(path) = path_in(event).filter(|path| files.contains(path)) else { return };
-            let is_old = event.starts_with("Skipped") && path.to_string_lossy().contains("/old");
-            // What is looked up after all was counted when it was left out.
-            assert!(told.insert((path.clone(), event.starts_with("Skipped"))), "{event}");
-            left_out += usize::from(is_old);
-            // The first one that could be left out is looked up.
-            if is_old && left_out == 2 {
-                let is_beside = |other: &&&PathBuf| (other.parent() == path.parent()) != *is_across;
-                let other = new.iter().filter(|path| !told.contains(&((**path).clone(), false))).rfind(is_beside);
-                let other = other.expect("a changed file that is still to come");
-                renameat_with(CWD, &path, CWD, *other, RenameFlags::EXCHANGE).expect("an exchange");
-            }
-        };
-        let what = top.display();
-        let (fileset, settings) = (fileset(OPTIONS[0], &[top]), settings(since, InodeScan::Always, *depth));
-        let (events, summary) = events_seen_by(&fileset, &settings, &Host::default(), &mut exchange);
-        assert!(left_out >= 2, "{what}: {events:#?}");
-        for ino in inodes {
-            let is_saved = events.iter().any(|event| event.contains(&format!("ino: {ino},")));
-            assert!(is_saved, "{what}: {ino} is lost\n{events:#?}");
-        }
-        assert!(summary.not_looked_up >= 49, "{what}: {summary:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, RecordRules, Result, argv, compare_records, next_second, run};
 
-/// Where an ext4 and an XFS in files are mounted; or why this machine can't make them.
+/// Where an ext4 and a btrfs in files are mounted; or why this machine can't make them.
 fn mount_both(folder: &Path) -> Result<std::result::Result<Vec<PathBuf>, &'static str>> {
     if !nix::unistd::geteuid().is_root() {
         return Ok(Err("needs root, to mount"));
@@ -15,7 +15,8 @@ fn mount_both(folder: &Path) -> Result<std::result::Result<Vec<PathBuf>, &'stati
         return Ok(Err("there are no loop devices"));
     }
     let mut tops = Vec::new();
-    for (name, program, force, len) in [("ext4", "mkfs.ext4", "-F", 32 << 20), ("xfs", "mkfs.xfs", "-f", 320 << 20)] {
+    for (name, program, force, len) in [("ext4", "mkfs.ext4", "-F", 32 << 20), ("btrfs", "mkfs.btrfs", "-f", 160 << 20)]
+    {
         let (image, top) = (folder.join(format!("{name}.image")), folder.join(name));
         fs::create_dir(&top).unwrap();
         fs::File::create(&image).unwrap().set_len(len).unwrap();
@@ -23,8 +24,8 @@ fn mount_both(folder: &Path) -> Result<std::result::Result<Vec<PathBuf>, &'stati
         let made = run(&argv([program, "-q", force, &*image]), b"")?;
         assert!(made.status.success(), "{}", made.text());
         let mounted = run(&argv(["mount", "-o", "loop", &*image, &*place]), b"")?;
-        if !mounted.status.success() && name == "xfs" {
-            skip::part("no xfs");
+        if !mounted.status.success() && name == "btrfs" {
+            skip::part("no btrfs");
             continue;
         }
         assert!(mounted.status.success(), "{}", mounted.text());

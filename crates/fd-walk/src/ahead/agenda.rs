@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::calls::Name;
 use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
 use crate::directory::{Leaf, Loan, Rest, first_name};
-use crate::scan::{Known, Moment};
+use crate::scan::Known;
 use fd_os::sync::Instant;
 
 /// In one directory, so many lookups are ahead of the walk.
@@ -51,7 +51,7 @@ pub(crate) enum Work {
 }
 
 /// A directory that the walk enters, and when it was opened.
-pub(crate) type Entered = (FolderId, Arc<OwnedFd>, Moment);
+pub(crate) type Entered = (FolderId, Arc<OwnedFd>);
 
 /// See [`Work::Open`].
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub(crate) struct Opening {
 /// makes the walk leave it out.
 #[derive(Debug)]
 pub(crate) enum Opened {
-    Open { descriptor: OwnedFd, identity: (u64, u64), opened_at: Moment, names: Vec<Name>, rest: Rest },
+    Open { descriptor: OwnedFd, identity: (u64, u64), names: Vec<Name>, rest: Rest },
     Marked,
 }
 
@@ -198,7 +198,7 @@ impl Agenda {
 
     /// Takes over the reading of a directory that the walk has entered.
     pub(crate) fn enlist(&mut self, loan: Loan, path: &[u8], identity: (u64, u64), order: Vec<u64>) -> FolderId {
-        let mut folder = Folder::new(loan.descriptor, path.to_vec(), identity, order, Moment::now());
+        let mut folder = Folder::new(loan.descriptor, path.to_vec(), identity, order);
         let (mut names, mut rest) = (Vec::new(), loan.names.as_slice());
         while let Some((leaf, name, len)) = first_name(rest) {
             names.push(Name { name: Arc::from(name), ino: leaf, is_leaf: leaf != 0 });
@@ -300,10 +300,10 @@ impl Agenda {
             Below::Open(child) => {
                 let opened = self.folders.get(&child).filter(|opened| opened.identity == identity);
                 if let Some(opened) = opened.filter(|opened| opened.is_fresh()) {
-                    let (descriptor, opened_at) = (Arc::clone(&opened.descriptor), opened.opened_at);
+                    let descriptor = Arc::clone(&opened.descriptor);
                     self.openings.open = self.openings.open.saturating_sub(1);
                     self.set_below(id, Below::Nothing);
-                    return Reply::Ready(Ok((child, descriptor, opened_at)));
+                    return Reply::Ready(Ok((child, descriptor)));
                 }
                 self.drop_below(&Below::Open(child), &order);
             }
@@ -560,8 +560,8 @@ impl Agenda {
                 entry.below = Below::Nothing;
                 self.openings.open = self.openings.open.saturating_sub(1);
             }
-            Ok(Opened::Open { descriptor, identity, opened_at, names, rest }) => {
-                let mut child = Folder::new(Arc::new(descriptor), path, identity, order, opened_at);
+            Ok(Opened::Open { descriptor, identity, names, rest }) => {
+                let mut child = Folder::new(Arc::new(descriptor), path, identity, order);
                 child.add(&names, rest);
                 entry.below = Below::Open(self.last_id + 1);
                 self.insert(child);

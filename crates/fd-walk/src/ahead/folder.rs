@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::calls::Name;
 use crate::attributes::Found;
 use crate::directory::{Leaf, Rest, push_name};
-use crate::scan::Moment;
 use fd_os::sync::Instant;
 
 /// Names are looked up in the order of their inodes within stretches of so many: a disk has them
@@ -117,18 +116,10 @@ pub(crate) struct Folder {
     /// So many threads are at work in it.
     pub(crate) busy: usize,
     pub(crate) opened: Instant,
-    /// Before that, and before its first names were read.
-    pub(crate) opened_at: Moment,
 }
 
 impl Folder {
-    pub(crate) fn new(
-        descriptor: Arc<OwnedFd>,
-        path: Vec<u8>,
-        identity: (u64, u64),
-        order: Vec<u64>,
-        opened_at: Moment,
-    ) -> Self {
+    pub(crate) fn new(descriptor: Arc<OwnedFd>, path: Vec<u8>, identity: (u64, u64), order: Vec<u64>) -> Self {
         Self {
             descriptor,
             path,
@@ -141,7 +132,6 @@ impl Folder {
             queue: VecDeque::new(),
             busy: 0,
             opened: Instant::now(),
-            opened_at,
         }
     }
 

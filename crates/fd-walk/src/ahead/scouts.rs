@@ -11,7 +11,6 @@ use rustix::io::Errno;
 use super::agenda::{Agenda, Opened, Opening, Outcome, Reply, Task, Work};
 use super::calls::{Buffer, Calls};
 use super::folder::{Answer, FolderId};
-use crate::scan::Moment;
 use crate::settings::WalkEnd;
 use fd_os::depth::Taken;
 use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
@@ -85,10 +84,12 @@ pub(crate) struct Scouts {
 }
 
 impl Scouts {
+    /// None yet. The calling thread is the walk's.
     pub(crate) fn new(calls: Arc<dyn Calls>, reads_links: bool) -> Self {
-        let board = Board { agenda: Agenda::new(reads_links), resting: 0, has_ended: false };
+        let board = Mutex::new(Board { agenda: Agenda::new(reads_links), resting: 0, has_ended: false });
         let (for_scouts, for_walk) = (Condvar::new(), Condvar::new());
-        Self { shared: Arc::new(Shared { board: Mutex::new(board), for_scouts, for_walk, calls }), threads: Vec::new() }
+        let shared = Shared { board, for_scouts, for_walk, calls };
+        Self { shared: Arc::new(shared), threads: Vec::new() }
     }
 
     /// Starts threads until there are so many, and returns how many there are.
@@ -236,11 +237,11 @@ fn open(calls: &dyn Calls, at: BorrowedFd<'_>, opening: &Opening, buffer: &mut B
     if opening.unless.as_ref().is_some_and(|path| calls.exists(path)) {
         return Ok(Opened::Marked);
     }
-    let (identity, opened_at) = (opening.identity, Moment::now());
+    let identity = opening.identity;
     let descriptor = calls.open(at, &opening.name, identity)?;
     let mut names = Vec::new();
     let rest = calls.names(descriptor.as_fd(), buffer, &mut names);
-    Ok(Opened::Open { descriptor, identity, opened_at, names, rest })
+    Ok(Opened::Open { descriptor, identity, names, rest })
 }
 
 fn look(calls: &dyn Calls, at: BorrowedFd<'_>, name: &[u8], reads_links: bool) -> Answer {

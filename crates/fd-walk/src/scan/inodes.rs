@@ -6,7 +6,7 @@ const PIECE: u64 = 64;
 const MOST_PIECES: usize = 1 << 20;
 
 /// A set of numbers, by pieces of 64: the number of each piece, and a bit for each number in it.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Inodes(Vec<(u64, u64)>);
 
 impl Inodes {
@@ -21,15 +21,6 @@ impl Inodes {
         }
         self.0.push((piece, bit));
         self.0.len() <= MOST_PIECES
-    }
-
-    /// Adds those of another one, which are all greater. `false`: they are not, or there is no room
-    /// for them.
-    pub(super) fn append(&mut self, later: Self) -> bool {
-        let piece = |(piece, _): &(u64, u64)| *piece;
-        let is_in_order = later.0.is_empty() || self.0.last().map(piece) < later.0.first().map(piece);
-        self.0.extend(later.0);
-        is_in_order && self.0.len() <= MOST_PIECES
     }
 
     /// Makes [`Self::find`] work.
@@ -99,23 +90,6 @@ mod tests {
         let most = MOST_PIECES as u64 * PIECE;
         assert!((0..most).step_by(64).all(|ino| set.add(ino)));
         assert!(set.add(most - 1));
-        assert!(!set.clone().append(of(&[most])));
         assert!(!set.add(most));
-    }
-
-    fn of(numbers: &[u64]) -> Inodes {
-        let mut set = Inodes::default();
-        assert!(numbers.iter().all(|ino| set.add(*ino)));
-        set
-    }
-
-    #[test]
-    fn what_is_appended_is_greater() {
-        let mut set = of(&[]);
-        assert!(set.append(of(&[5, 63])) && set.append(of(&[])) && set.append(of(&[64, 700])));
-        assert_eq!(set, of(&[5, 63, 64, 700]));
-        for other in [600, 640, 703] {
-            assert!(!set.clone().append(of(&[other])), "{other}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! What a scan has found.
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -20,13 +20,13 @@ pub(super) const fn is_old(mtime: i64, ctime: i64, since: i64) -> bool {
 
 /// A moment on two clocks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(super) struct Moment {
     time: SystemTime,
     pub(super) instant: Instant,
 }
 
 impl Moment {
-    pub(crate) fn now() -> Self {
+    pub(super) fn now() -> Self {
         let time = SystemTime::now();
         Self { time, instant: Instant::now() }
     }
@@ -69,8 +69,6 @@ pub(crate) struct Known {
     pub(super) begun: Moment,
     pub(super) inodes: u64,
     pub(super) took: Duration,
-    /// Whether files that are no directories can be exchanged without a change of their times.
-    pub(super) hides_exchanges: bool,
     /// A directory of the file system. While it is open, no other one gets this device; but the
     /// number of a subvolume that is deleted is given to another one.
     pub(super) held: Arc<OwnedFd>,
@@ -90,13 +88,6 @@ impl Known {
     /// How many inodes there are, and how long reading them took.
     pub(crate) const fn size(&self) -> (u64, Duration) {
         (self.inodes, self.took)
-    }
-
-    /// Whether a directory has had the same entries since this moment and since the scan began.
-    pub(crate) fn is_as_it_was(&self, directory: BorrowedFd<'_>, since: Moment) -> bool {
-        // Asked in this order: a clock that is set back before it is asked counts.
-        let found = rustix::fs::fstat(directory);
-        found.is_ok_and(|found| found.st_ctime < self.begun.earliest_change().min(since.earliest_change()))
     }
 
     /// Whether it is still about what has this device. What was found to have it before this is
@@ -138,11 +129,6 @@ impl Known {
 
 #[cfg(test)]
 impl Known {
-    /// As [`Self::of_test`], where exchanges leave no times.
-    pub(crate) fn that_hides_exchanges(dev: u64, inodes: &[u64], begun: SystemTime) -> Self {
-        Self { hides_exchanges: true, ..Self::of_test(dev, inodes, begun) }
-    }
-
     /// What a scan that has begun at this time has found on this device.
     pub(crate) fn of_test(dev: u64, inodes: &[u64], begun: SystemTime) -> Self {
         let (mut old, begun) = (Inodes::default(), Moment { time: begun, instant: Instant::now() });
@@ -153,14 +139,12 @@ impl Known {
         let held = Arc::new(std::fs::File::open(place).unwrap().into());
         let inodes = inodes.len() as u64;
         let (prints, mounts, took) = (None, MountNames::default(), Duration::ZERO);
-        Self { dev, old, prints, mounts, begun, inodes, took, hides_exchanges: false, held }
+        Self { dev, old, prints, mounts, begun, inodes, took, held }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd as _;
-
     use super::*;
     use crate::attributes::Nanoseconds;
 
@@ -186,18 +170,6 @@ mod tests {
         };
         let begun = known.begun.seconds();
         assert!(!is_wrong(begun - 90) && is_wrong(begun - 103));
-    }
-
-    #[test]
-    fn a_directory_may_have_changed_before_the_scan_began_but_after_it_was_opened() {
-        let directory = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let changed = u64::try_from(rustix::fs::fstat(&directory).unwrap().st_ctime).unwrap();
-        let at = |seconds| Moment { time: UNIX_EPOCH + Duration::from_secs(seconds), instant: Instant::now() };
-        // The kernel's clock of files is late.
-        for (begun, opened, is_as_it_was) in [(2, 2, true), (2, 0, false), (0, 2, false), (1, 2, false)] {
-            let known = Known::of_test(7, &[64], at(changed + begun).time);
-            assert_eq!(known.is_as_it_was(directory.as_fd(), at(changed + opened)), is_as_it_was, "{begun} {opened}");
-        }
     }
 
     #[test]

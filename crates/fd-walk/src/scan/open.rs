@@ -14,32 +14,24 @@ use super::btrfs;
 use super::ext4::{Device, Ext4};
 use super::mounts;
 use super::table::{Inode, Refusal};
-use super::xfs::Xfs;
 
 /// The number of ext2, ext3 and ext4 in `statfs`.
 const EXT: FsWord = 0xef53;
-/// That of XFS.
-const XFS: FsWord = 0x5846_5342;
 /// That of btrfs.
 const BTRFS: FsWord = 0x9123_683e;
 
 /// What the inodes are read from.
 pub(super) enum Table {
     Ext4(Ext4<Disk>),
-    Xfs(Xfs),
     Btrfs(Arc<OwnedFd>),
 }
 
 impl Table {
-    /// How many groups there are; and the one from which on the rest is read at the same time as
-    /// those before, if that takes less time.
-    pub(super) fn groups(&self) -> (u32, Option<u32>) {
+    /// How many groups there are.
+    pub(super) fn groups(&self) -> u32 {
         match self {
-            // Its tables are read in much less time than the walk takes then.
-            Self::Ext4(ext4) => (ext4.groups(), None),
-            // The kernel makes an inode in memory of each, which keeps a processor at work.
-            Self::Xfs(xfs) => (xfs.groups(), Some(xfs.groups() / 2)),
-            Self::Btrfs(_) => (1, None),
+            Self::Ext4(ext4) => ext4.groups(),
+            Self::Btrfs(_) => 1,
         }
     }
 
@@ -47,7 +39,6 @@ impl Table {
     pub(super) fn group(&self, group: u32, take: &mut dyn FnMut(Inode) -> bool) -> Result<(), Refusal> {
         match self {
             Self::Ext4(ext4) => ext4.group(group, take),
-            Self::Xfs(xfs) => xfs.group(group, take),
             Self::Btrfs(directory) => btrfs::all(directory, take),
         }
     }
@@ -57,13 +48,8 @@ impl Table {
         match self {
             Self::Ext4(ext4) => ext4.finish(),
             // What has come meanwhile is looked up.
-            Self::Xfs(_) | Self::Btrfs(_) => Ok(()),
+            Self::Btrfs(_) => Ok(()),
         }
-    }
-
-    /// Whether files that are no directories can be exchanged without a change of their times.
-    pub(super) const fn hides_exchanges(&self) -> bool {
-        matches!(self, Self::Xfs(_))
     }
 }
 
@@ -77,24 +63,21 @@ impl Device for Disk {
 }
 
 /// The inodes of the file system of this directory, which has this device, if there are no more to
-/// be read than these. `sizes`: they are to be those that lookups find.
-pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64, sizes: bool) -> Result<Table, Refusal> {
+/// be read than these.
+pub(super) fn open(directory: &Arc<OwnedFd>, dev: u64, most: u64) -> Result<Table, Refusal> {
     if !finds_all() {
         return Err(Refusal::Unknown("rights"));
     }
     let kind = fstatfs(directory).map_err(io::Error::from)?.f_type;
     match kind {
         EXT => {}
-        XFS | BTRFS => {
-            if mounts::hides_attributes(directory, kind == BTRFS)? {
+        BTRFS => {
+            if mounts::hides_attributes(directory, true)? {
                 return Err(Refusal::Unknown("mount option"));
             }
-            // XFS tells of sizes that are on the disk, btrfs of all that is.
-            if sizes || kind == BTRFS {
-                syncfs(directory).map_err(io::Error::from)?;
-            }
-            let directory = Arc::clone(directory);
-            return if kind == XFS { Xfs::new(directory).map(Table::Xfs) } else { Ok(Table::Btrfs(directory)) };
+            // It tells of all that is on the disk.
+            syncfs(directory).map_err(io::Error::from)?;
+            return Ok(Table::Btrfs(Arc::clone(directory)));
         }
         _ => return Err(Refusal::Unknown("file system")),
     }
@@ -169,7 +152,6 @@ pub(super) fn inodes(directory: BorrowedFd<'_>) -> Option<(u64, u64)> {
     let in_use = found.f_files.saturating_sub(found.f_ffree);
     match found.f_type {
         EXT => Some((in_use, 12)),
-        XFS => Some((in_use, 2)),
         // It does not count them.
         BTRFS => {
             let inodes = fd_os::btrfs::Inodes::new(Arc::new(directory.try_clone_to_owned().ok()?));

@@ -15,7 +15,7 @@ const PIECE: usize = 1 << 16;
 
 /// For each inode of a set a number made of the attributes that the list compares. Its key is
 /// random: no user can make two that are equal.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Prints {
     compared: Compared,
     key: RandomState,
@@ -41,26 +41,13 @@ impl Prints {
     pub(super) fn add(&mut self, inode: &Inode) -> bool {
         let is_next = inode.ino > std::mem::replace(&mut self.last, inode.ino);
         let print = self.of(&inode.stat());
-        self.push(print);
-        is_next && self.pieces.len() <= MOST / PIECE
-    }
-
-    fn push(&mut self, print: u64) {
         if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
             self.pieces.push(Vec::with_capacity(PIECE));
         }
         if let Some(piece) = self.pieces.last_mut() {
             piece.push(print);
         }
-    }
-
-    /// Adds those that a copy of this one has got, all of which are later. `false`: there is no
-    /// room for them.
-    pub(super) fn append(&mut self, later: Self) -> bool {
-        for print in later.pieces.into_iter().flatten() {
-            self.push(print);
-        }
-        self.pieces.len() <= MOST / PIECE
+        is_next && self.pieces.len() <= MOST / PIECE
     }
 
     /// Makes [`Self::has`] work. These inodes were added to both.

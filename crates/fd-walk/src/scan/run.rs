@@ -2,7 +2,6 @@
 //! it, it is left behind.
 
 use std::cell::OnceCell;
-use std::ops::Range;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -126,10 +125,9 @@ impl Run {
     }
 }
 
-fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &Arc<AtomicBool>) -> Result<Known, Refusal> {
+fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &AtomicBool) -> Result<Known, Refusal> {
     let begun = Moment::now();
-    let sizes = wanted.compared.is_some_and(|compared| compared.size);
-    let table = Arc::new(open::open(&directory, dev, wanted.most, sizes)?);
+    let table = open::open(&directory, dev, wanted.most)?;
     let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, stop)?;
     table.finish()?;
     old.finish();
@@ -138,12 +136,10 @@ fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &Arc<AtomicBool
     }
     let mounts = MountNames::read()?;
     let took = begun.instant.elapsed();
-    let hides_exchanges = table.hides_exchanges();
-    Ok(Known { dev, old, prints, mounts, begun, took, inodes, hides_exchanges, held: directory })
+    Ok(Known { dev, old, prints, mounts, begun, took, inodes, held: directory })
 }
 
-/// What is found in some groups of a table.
-#[derive(Clone)]
+/// What is found in a table.
 struct Found {
     old: Inodes,
     prints: Option<Prints>,
@@ -151,74 +147,32 @@ struct Found {
 }
 
 impl Found {
-    /// Reads all groups, on two threads where that takes less time.
-    fn in_all(table: &Arc<Table>, wanted: Wanted, stop: &Arc<AtomicBool>) -> Result<Self, Refusal> {
-        let (groups, middle) = table.groups();
-        let none = Self { old: Inodes::default(), prints: wanted.compared.map(Prints::new), inodes: 0 };
-        let Some(middle) = middle else { return none.and_in(table, 0..groups, wanted, stop) };
-        let later = none.clone();
-        let (table_there, stop_there) = (Arc::clone(table), Arc::clone(stop));
-        let there = move || later.and_in(&table_there, middle..groups, wanted, &stop_there);
-        let Ok(thread) = start_helper("inode scan", STACK, there) else {
-            return none.and_in(table, 0..groups, wanted, stop);
-        };
-        let found = none.and_in(table, 0..middle, wanted, stop);
-        // One that has panicked has found nothing.
-        let later = thread.join().unwrap_or(Err(Refusal::Stopped));
-        if matches!(found, Err(Refusal::Stopped)) {
-            // Because the other one has failed, or because the walk says so.
-            return later.and(found);
-        }
-        found?.and(later?)
-    }
-
-    /// Reads these groups, too. If that fails, another one that reads need not go on.
-    fn and_in(self, table: &Table, groups: Range<u32>, wanted: Wanted, stop: &AtomicBool) -> Result<Self, Refusal> {
-        let found = self.and_all_in(table, groups, wanted, stop);
-        if found.is_err() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        found
-    }
-
-    fn and_all_in(
-        mut self,
-        table: &Table,
-        groups: Range<u32>,
-        wanted: Wanted,
-        stop: &AtomicBool,
-    ) -> Result<Self, Refusal> {
+    /// Reads all groups.
+    fn in_all(table: &Table, wanted: Wanted, stop: &AtomicBool) -> Result<Self, Refusal> {
+        let mut found = Self { old: Inodes::default(), prints: wanted.compared.map(Prints::new), inodes: 0 };
         let mut has_room = true;
-        for group in groups {
+        for group in 0..table.groups() {
             table.group(group, &mut |inode| {
-                self.inodes += 1;
+                found.inodes += 1;
                 if is_old(inode.mtime, inode.ctime, wanted.since) {
-                    let prints = &mut self.prints;
-                    has_room = self.old.add(inode.ino) && prints.as_mut().is_none_or(|prints| prints.add(&inode));
+                    let prints = &mut found.prints;
+                    has_room = found.old.add(inode.ino) && prints.as_mut().is_none_or(|prints| prints.add(&inode));
                 }
-                has_room && self.inodes <= wanted.most && !stop.load(Ordering::Relaxed)
+                has_room && found.inodes <= wanted.most && !stop.load(Ordering::Relaxed)
             })?;
             if stop.load(Ordering::Relaxed) {
                 return Err(Refusal::Stopped);
             }
-            if self.inodes > wanted.most {
+            if found.inodes > wanted.most {
                 // The quota of a project says less than there is. Not to begin soon again, this
                 // says more.
-                return Err(Refusal::Long(self.inodes.saturating_mul(2)));
+                return Err(Refusal::Long(found.inodes.saturating_mul(2)));
             }
             if !has_room {
                 return Err(Refusal::Unknown("size"));
             }
         }
-        Ok(self)
-    }
-
-    /// Adds what was found in later groups.
-    fn and(mut self, later: Self) -> Result<Self, Refusal> {
-        self.inodes += later.inodes;
-        let has_room = self.old.append(later.old)
-            && self.prints.as_mut().zip(later.prints).is_none_or(|(prints, later)| prints.append(later));
-        if has_room { Ok(self) } else { Err(Refusal::Unknown("size")) }
+        Ok(found)
     }
 }
 

@@ -43,12 +43,11 @@ struct Used {
 }
 
 impl Used {
-    /// Notes whether an inode was left out.
-    fn note(&mut self, ino: u64, is_left_out: bool) {
+    fn leave_out(&mut self, ino: u64) {
         if let Some((place, bit)) = self.known.old.find(ino)
             && let Some(bits) = self.left_out.get_mut(place)
         {
-            *bits = if is_left_out { *bits | bit } else { *bits & !bit };
+            *bits |= bit;
         }
     }
 
@@ -220,13 +219,6 @@ impl Scans {
         })
     }
 
-    /// The scan of this device on which files that are no directories can be exchanged without a
-    /// change of their times, even if it is not trusted any more.
-    pub(crate) fn hiding_exchanges(&self, dev: u64) -> Option<&Known> {
-        let known = self.at.iter().find(|(of, _)| *of == dev).and_then(|(_, state)| state.known());
-        known.filter(|known| known.hides_exchanges)
-    }
-
     /// Whether an entry with this inode, which can be left out by its times, can be so by the
     /// accurate list, if there is one. `listed`: what that has about it.
     pub(crate) fn is_listed(&self, dev: u64, ino: u64, listed: Option<&Stat>) -> bool {
@@ -255,18 +247,7 @@ impl Scans {
             if let State::Used(used) = state
                 && *of == dev
             {
-                used.note(ino, true);
-            }
-        }
-    }
-
-    /// An entry that was left out has been looked up after all, and has no other name.
-    pub(crate) fn take_up(&mut self, dev: u64, ino: u64) {
-        for (of, state) in &mut self.at {
-            if let State::Used(used) | State::Wrong(used) = state
-                && *of == dev
-            {
-                used.note(ino, false);
+                used.leave_out(ino);
             }
         }
     }
@@ -393,7 +374,6 @@ mod tests {
     fn a_scan_is_waited_for_as_long_as_the_lookups_take_that_it_may_cost() {
         let watched = |inodes| Watched { met: 32, is_whole: true, least: 0, inodes };
         assert_eq!(watched(Some((300_000, 12))).patience(), Duration::from_millis(500));
-        assert_eq!(watched(Some((300_000, 2))).patience(), Duration::from_secs(3));
         assert_eq!(watched(None).patience(), Duration::ZERO);
     }
 

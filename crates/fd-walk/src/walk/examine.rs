@@ -14,16 +14,14 @@ use super::judge::{Barrier, Changed, Judge, barrier};
 use super::place::Place;
 use super::report::Report;
 use super::spare::{Spare, Sparing};
-use super::unsettled::Unsettled;
 use crate::ahead::{Ahead, Calls, FolderId};
 use crate::attributes::{Found, file_type};
-use crate::directory::{AGAIN, Directory, Scratch};
+use crate::directory::{Directory, Scratch};
 use crate::entry::{Entry, HardLink};
 use crate::fs_types;
 use crate::links::{LinkTable, Met, traits};
 use crate::names::{split_path, without_slashes};
 use crate::root::Root;
-use crate::scan::Moment;
 use crate::settings::{Purpose, WalkEnd};
 use crate::texts;
 
@@ -54,11 +52,10 @@ pub(super) struct Level {
     pub(super) dev: u64,
     /// Its number while it is read ahead.
     pub(super) lent: Option<FolderId>,
-    pub(super) unsettled: Unsettled,
 }
 
-/// A directory, with its number if it is read ahead, and when it was opened.
-type Opened = Result<(Directory, Option<FolderId>, Moment), Errno>;
+/// A directory, with its number if it is read ahead.
+type Opened = Result<(Directory, Option<FolderId>), Errno>;
 
 /// Why a look has no result.
 enum Broken {
@@ -101,8 +98,6 @@ impl<'w> Walker<'w> {
         self.sparing.doubt(place, is_doubt, &found, &mut self.ahead, &mut self.report)?;
         let found = match found {
             Ok(found) => found,
-            // That was said to be unchanged before it has gone.
-            Err(Errno::NOENT) if place.leaf == AGAIN => return Ok(None),
             Err(errno) => {
                 // Its directory tells at least what is no directory.
                 if self.judge.judge(place, place.leaf == 0).accepted {
@@ -120,10 +115,6 @@ impl<'w> Walker<'w> {
         }
         if !self.sparing.has_its_turn(&found.0) {
             return Ok(None);
-        }
-        if place.leaf == AGAIN && found.0.nlink == 1 {
-            // Not to be saved twice, should the scan be found wrong.
-            self.sparing.scans.take_up(found.0.dev, found.0.ino);
         }
         self.report.is_muted = false;
         let done = self.file(place, found, is_last);
@@ -161,7 +152,7 @@ impl<'w> Walker<'w> {
         }
         let Changed::Yes { token } = changed else {
             // That was said when it was left out.
-            self.report.is_muted = self.sparing.has_told(place);
+            self.report.is_muted = self.sparing.looks_again;
             return Ok(self.report.unchanged(path)?);
         };
         if stat.mode_type() == Stat::MODE_SOCKET && self.report.purpose == Purpose::Backup {
@@ -291,10 +282,10 @@ impl<'w> Walker<'w> {
             return Ok(None);
         }
         match opened.unwrap_or(Err(Errno::STALE)) {
-            Ok((directory, lent, opened)) => {
+            Ok((directory, lent)) => {
                 let prefix = without_slashes(place.path).len() + 1;
-                let (entry, unsettled) = (is_changed.then_some(entry), Unsettled::new(opened));
-                Ok(Some(Level { directory, entry, prefix, dev, lent, unsettled }))
+                let entry = is_changed.then_some(entry);
+                Ok(Some(Level { directory, entry, prefix, dev, lent }))
             }
             Err(errno) => {
                 self.report.failed(place.path, texts::OPEN_DIRECTORY, errno)?;
@@ -319,13 +310,13 @@ impl<'w> Walker<'w> {
         if let Some(folder) = place.lent
             && let Some(opened) = self.ahead.open(folder, identity, &self.judge.lookout(place))?
         {
-            let lent = |(lent, descriptor, at)| (Directory::lent(identity, descriptor), Some(lent), at);
+            let lent = |(lent, descriptor)| (Directory::lent(identity, descriptor), Some(lent));
             return Ok(opened.map(lent));
         }
-        let ((at, name), opened) = (place.target(), Moment::now());
+        let (at, name) = place.target();
         let scratch = &mut self.scratch;
         let open = |_: &dyn Calls| Directory::open(at, &name, identity, scratch);
-        Ok(self.ahead.directly(open).map(|directory| (directory, None, opened)))
+        Ok(self.ahead.directly(open).map(|directory| (directory, None)))
     }
 
     /// A directory that is saved but not entered, even if it did not change.

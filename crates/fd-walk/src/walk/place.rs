@@ -9,7 +9,6 @@ use fd_records::{FileType, Stat};
 use rustix::fs::{CWD, IFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::unsettled::Unsettled;
 use crate::ahead::{Calls, FolderId};
 use crate::attributes::Found;
 use crate::directory::{self, Leaf};
@@ -48,8 +47,6 @@ pub(super) struct Place<'w, 'p> {
     pub(super) lent: Option<FolderId>,
     /// What its directory says of it.
     pub(super) leaf: Leaf,
-    /// What was left out in that directory.
-    pub(super) unsettled: Option<&'p Unsettled>,
 }
 
 /// The path of a file of this name in a directory.

@@ -1,7 +1,4 @@
-//! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong, or
-//! a directory has changed.
-
-use std::os::fd::BorrowedFd;
+//! Leaves out what an inode scan has found to be old, and looks again where the scan was wrong.
 
 use fd_messages::MessageType;
 use fd_records::Stat;
@@ -10,10 +7,8 @@ use rustix::io::Errno;
 use super::judge::{Changed, Judge};
 use super::place::Place;
 use super::report::Report;
-use super::unsettled::Unsettled;
 use crate::ahead::Ahead;
 use crate::attributes::Found;
-use crate::directory::{AGAIN, push_name};
 use crate::scan::Scans;
 use crate::settings::WalkEnd;
 use crate::texts;
@@ -47,8 +42,7 @@ impl Sparing {
     ) -> Result<Spare, WalkEnd> {
         let Some((directory, dev)) = place.parent else { return Ok(Spare::No) };
         if self.looks_again {
-            let is_known = place.leaf != 0 && self.scans.hiding_exchanges(dev).is_none();
-            let is_done = is_known && !self.scans.was_left_out(dev, place.leaf);
+            let is_done = place.leaf != 0 && !self.scans.was_left_out(dev, place.leaf);
             return Ok(if is_done { Spare::Done } else { Spare::No });
         }
         if !self.scans.are_on() || !place.read_at.is_the_name() {
@@ -62,9 +56,7 @@ impl Sparing {
             host.scanned(dev, ended.map(|known| known.size()).map_err(|refusal| refusal.to_string()));
         }
         let (_, name) = place.target();
-        let unsettled = place.unsettled.filter(|_| self.scans.hiding_exchanges(dev).is_some());
-        let has_changed = unsettled.is_some_and(|unsettled| unsettled.has_changed.get());
-        if place.is_too_long() || has_changed || !self.scans.spares(dev, place.leaf, &name) {
+        if place.is_too_long() || !self.scans.spares(dev, place.leaf, &name) {
             return Ok(Spare::No);
         }
         if self.scans.is_over(dev) {
@@ -86,10 +78,6 @@ impl Sparing {
         }
         self.scans.leave_out(dev, place.leaf);
         report.summary.not_looked_up += 1;
-        if let Some(unsettled) = unsettled {
-            push_name(&mut unsettled.names.borrow_mut(), AGAIN, &name);
-            unsettled.count.update(|count| count + 1);
-        }
         if judgement.accepted {
             report.unchanged(place.path)?;
         }
@@ -106,48 +94,17 @@ impl Sparing {
         ahead: &mut Ahead,
         report: &mut Report<'_>,
     ) -> Result<(), WalkEnd> {
-        let is_as_it_was = |directory, dev| {
-            let known = self.scans.hiding_exchanges(dev).zip(place.unsettled);
-            known.is_none_or(|(known, unsettled)| known.is_as_it_was(directory, unsettled.opened))
-        };
-        let spared = place.parent.filter(|(directory, dev)| is_doubt && is_as_it_was(*directory, *dev));
+        let spared = place.parent.filter(|_| is_doubt);
         let spared = spared.map(|(_, dev)| (dev, place.leaf));
         let Some(dev) = self.scans.found(spared, found) else { return Ok(()) };
         ahead.remove_scan(dev);
         report.say(MessageType::Warning, |text| texts::wrong_scan(text, place.path, found.is_ok()))
     }
 
-    /// Decides about what was left out in a directory so far. Returns the names that are to be
-    /// looked up after all, as it has changed.
-    pub(super) fn settle(
-        &self,
-        directory: Option<BorrowedFd<'_>>,
-        dev: u64,
-        unsettled: &Unsettled,
-        report: &mut Report<'_>,
-    ) -> Option<Vec<u8>> {
-        let (names, count) = (unsettled.names.take(), unsettled.count.take());
-        if names.is_empty() {
-            return None;
-        }
-        let known = self.scans.hiding_exchanges(dev).zip(directory);
-        if known.is_some_and(|(known, directory)| known.is_as_it_was(directory, unsettled.opened)) {
-            return None;
-        }
-        unsettled.has_changed.set(true);
-        report.summary.not_looked_up = report.summary.not_looked_up.saturating_sub(count);
-        Some(names)
-    }
-
     /// Whether an entry that is no directory has its turn: all names of a file that a wrong scan
     /// has left out are looked at in the second walk, and nothing else.
     pub(super) fn has_its_turn(&self, stat: &Stat) -> bool {
         self.looks_again == self.scans.was_left_out(stat.dev, stat.ino)
-    }
-
-    /// Whether an entry was said to be unchanged, when it was left out.
-    pub(super) fn has_told(&self, place: &Place<'_, '_>) -> bool {
-        self.looks_again || place.leaf == AGAIN
     }
 
     /// The tree was walked. Whether it is to be walked again, as a scan was wrong.

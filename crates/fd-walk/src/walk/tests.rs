@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use fd_fileset::{Parser, Regex, RegexCompiler};
 use fd_os::lock::Mutex;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::*;
@@ -445,83 +444,6 @@ fn a_file_that_cannot_be_looked_up_is_not_said_to_be_another_than_the_scan_has_f
         All files are looked up.\n";
     let failed = "     Could not stat \"/t/broken\": ERR=Input/output error\n";
     assert_eq!(told, [(false, why.to_owned()), (true, failed.to_owned())]);
-}
-
-/// Says that one name is that of this inode, which has changed before a scan that calls it old.
-struct IsWrongAbout(Vec<u8>, u64);
-
-impl Calls for IsWrongAbout {
-    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
-        let found = Kernel.lstat(at, name)?;
-        let (ino, ctime) = if name == self.0 { (self.1, 5) } else { (found.0.ino, found.0.ctime) };
-        Ok((fd_records::Stat { ino, ctime, ..found.0 }, found.1))
-    }
-}
-
-/// Walks over five files, of which a scan calls the first three old, where exchanges leave no
-/// times; the first is looked up all the same. The fourth shows that it `is_wrong`. Once so many
-/// files are saved, this `happens` to the third and the fifth. Returns the inodes of both, those of
-/// all that is saved, and the errors.
-fn left_out_and_then(
-    is_wrong: bool,
-    saved: usize,
-    happens: impl Fn(&Path, &Path),
-) -> ([u64; 2], Vec<u64>, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    for name in ["1", "2", "3", "4", "5"] {
-        fs::write(folder.path().join(name), "").unwrap();
-    }
-    let paths: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    let inodes: Vec<u64> = paths.iter().map(|path| fs::metadata(path).unwrap().ino()).collect();
-    let wrong = is_wrong.then(|| paths[3].file_name().unwrap().as_encoded_bytes().to_vec());
-    let calls = Arc::new(IsWrongAbout(wrong.unwrap_or_default(), inodes[0]));
-    let (fileset, settings) = (parsed(&["I", &format!("F {}", folder.path().display())]), WalkSettings::default());
-    let (host, links) = (Host { is_canceled: false.into() }, LinkTable::default());
-    let (mut entries, mut errors) = (Vec::new(), Vec::new());
-    let mut sink = |event: WalkEvent<'_>| {
-        match event {
-            WalkEvent::Entry(entry) if entry.stat.mode_type() == fd_records::Stat::MODE_REGULAR => {
-                entries.push(entry.stat.ino);
-                if entries.len() == saved {
-                    happens(&paths[2], &paths[4]);
-                }
-            }
-            WalkEvent::Message(message) if message.error => {
-                errors.push(String::from_utf8_lossy(message.text).into_owned());
-            }
-            _ => {}
-        }
-        Flow::Continue
-    };
-    let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, calls);
-    let dev = fs::metadata(folder.path()).unwrap().dev();
-    let known = crate::scan::Known::that_hides_exchanges(dev, &inodes[..3], std::time::SystemTime::now());
-    walker.sparing.scans = Scans::of_test(3, vec![known]);
-    assert_eq!(walker.all(), Ok(()));
-    drop(walker);
-    ([inodes[2], inodes[4]], entries, errors)
-}
-
-fn exchange(one: &Path, other: &Path) {
-    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
-}
-
-#[test]
-fn a_file_that_has_gone_after_it_was_left_out_is_no_error() {
-    let ([gone, _], entries, errors) = left_out_and_then(false, 2, |third, _| fs::remove_file(third).unwrap());
-    assert!(errors.is_empty() && entries.len() == 4 && !entries.contains(&gone), "{entries:?} {errors:?}");
-}
-
-#[test]
-fn a_file_that_is_exchanged_once_a_scan_was_wrong_is_saved_in_one_of_the_two_walks() {
-    // In the first walk, once it was found to be wrong; and in the second one.
-    for saved in [2, 4] {
-        let ([old, new], entries, errors) = left_out_and_then(true, saved, exchange);
-        assert!(errors.is_empty() && entries.len() == 5, "{saved}: {entries:?} {errors:?}");
-        for ino in [old, new] {
-            assert_eq!(entries.iter().filter(|entry| **entry == ino).count(), 1, "{saved}, {ino}: {entries:?}");
-        }
-    }
 }
 
 /// Counts the lookups of this thread.

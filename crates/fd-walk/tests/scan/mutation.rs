@@ -176,7 +176,7 @@ fn change_attributes(kind: usize, size: u64, path: &Path) -> io::Result<()> {
 fn change_names(kind: usize, path: &Path, to: &Path) -> io::Result<()> {
     match kind {
         12 | 13 => fs::rename(path, to),
-        EXCHANGE => Ok(renameat_with(CWD, path, CWD, to, RenameFlags::EXCHANGE)?),
+        14 => Ok(renameat_with(CWD, path, CWD, to, RenameFlags::EXCHANGE)?),
         15 => fs::hard_link(path, to),
         _ => fs::remove_file(path),
     }
@@ -206,8 +206,6 @@ fn write_through_a_loop_device(disk: &Path, size: u64) -> io::Result<()> {
     open.sync_all()
 }
 
-/// The exchange of two names.
-const EXCHANGE: usize = 14;
 /// Those that do not mount, and move no directory.
 pub(crate) const PLAIN: usize = 25;
 /// All.
@@ -223,16 +221,6 @@ impl Mutator<'_> {
     /// One change, and what it was. Most names exist.
     pub(crate) fn change(&mut self, kinds: usize) -> String {
         let kind = self.random.below(kinds);
-        self.do_change(kind)
-    }
-
-    /// A plain one that leaves a time in each file that gets another name.
-    pub(crate) fn change_plainly(&mut self, hides_exchanges: bool) -> String {
-        let kind = self.random.below(PLAIN);
-        self.do_change(if hides_exchanges && kind == EXCHANGE { EXCHANGE + 1 } else { kind })
-    }
-
-    fn do_change(&mut self, kind: usize) -> String {
         let (path, to) = (self.path(), self.path());
         let done = self.apply(kind, &path, &to);
         format!("{kind} {} {} {done:?}", path.display(), to.display())

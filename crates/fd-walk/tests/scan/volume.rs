@@ -19,10 +19,6 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
-    pub(crate) fn is_xfs(self) -> bool {
-        self.name.starts_with("xfs")
-    }
-
     fn is_btrfs(self) -> bool {
         self.name.starts_with("btrfs")
     }
@@ -35,7 +31,7 @@ const fn kind(name: &'static str, make: &'static [&'static str], mount: &'static
 const EXT4: &[&str] = &["mkfs.ext4", "-q", "-F"];
 
 /// All that are tested.
-pub(crate) const KINDS: [Kind; 24] = [
+pub(crate) const KINDS: [Kind; 21] = [
     kind("ext4", EXT4, ""),
     kind("ext4, 128", &["mkfs.ext4", "-q", "-F", "-I", "128"], ""),
     kind("ext4, 512, 1k", &["mkfs.ext4", "-q", "-F", "-I", "512", "-b", "1024"], ""),
@@ -70,16 +66,10 @@ pub(crate) const KINDS: [Kind; 24] = [
     ),
     kind("ext3", &["mkfs.ext3", "-q", "-F"], ""),
     kind("ext2", &["mkfs.ext2", "-q", "-F"], ""),
-    kind("xfs, no reflink", &["mkfs.xfs", "-q", "-f", "-m", "reflink=0"], ""),
-    kind("xfs, bigtime=0", &["mkfs.xfs", "-q", "-f", "-m", "bigtime=0"], "inode32"),
-    XFS,
     BTRFS,
     kind("btrfs, compress", BTRFS.make, "compress-force=zstd"),
     kind("btrfs, lazytime", BTRFS.make, "lazytime"),
 ];
-
-/// XFS as it is made by default.
-pub(crate) const XFS: Kind = kind("xfs", &["mkfs.xfs", "-q", "-f"], "");
 
 /// btrfs.
 pub(crate) const BTRFS: Kind = kind("btrfs", &["mkfs.btrfs", "-q", "-f"], "");
@@ -128,12 +118,8 @@ impl Volume {
         let is_roomy = rustix::fs::statvfs(memory).is_ok_and(|memory| memory.f_bavail * memory.f_frsize >= ROOM);
         let place = if is_roomy { memory } else { folder.path() };
         let image = place.join(format!("{}.image", folder.path().file_name().expect("a name").to_string_lossy()));
-        // XFS and btrfs are made no smaller.
-        let len = match kind {
-            kind if kind.is_xfs() => 320 << 20,
-            kind if kind.is_btrfs() => 160 << 20,
-            _ => 64 << 20,
-        };
+        // btrfs is made no smaller.
+        let len = if kind.is_btrfs() { 160 << 20 } else { 64 << 20 };
         File::create(&image).expect("an image").set_len(len).expect("its size");
         let volume = Self { folder, image, kind };
         fs::create_dir(volume.top()).expect("a folder");
@@ -166,7 +152,7 @@ impl Volume {
 
     /// Whether there is a scan for it: ext2 and ext3 may have drivers of their own in the kernel.
     pub(crate) fn has_scan(&self) -> bool {
-        !self.kind.mount.contains("lazytime") && (self.kind.is_xfs() || self.kind.is_btrfs() || self.is_of_ext4())
+        !self.kind.mount.contains("lazytime") && (self.kind.is_btrfs() || self.is_of_ext4())
     }
 
     fn is_of_ext4(&self) -> bool {

@@ -31,7 +31,7 @@ fn names(count: u64) -> Vec<Name> {
 
 fn opened(number: u64, names_in_it: u64, rest: Rest) -> Outcome {
     let (descriptor, identity, names) = (descriptor(), (1, number), names(names_in_it));
-    Outcome::Opened(number, Ok(Opened::Open { descriptor, identity, opened_at: Moment::now(), names, rest }))
+    Outcome::Opened(number, Ok(Opened::Open { descriptor, identity, names, rest }))
 }
 
 /// Does a task; every entry is a directory with so many names in each of its reads.
