@@ -26,6 +26,7 @@ mod held;
 mod limits;
 mod links;
 mod names;
+mod priority;
 mod reach;
 mod root;
 mod scan;

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::agenda::{Agenda, Opened, Opening, Outcome, Reply, Task, Work};
 use super::calls::{Buffer, Calls};
 use super::folder::{Answer, FolderId};
+use crate::priority::Priority;
 use crate::settings::WalkEnd;
 use fd_os::depth::Taken;
 use fd_os::sync::{Condvar, Instant, Mutex, MutexGuard, thread};
@@ -39,6 +40,7 @@ struct Shared {
     for_scouts: Condvar,
     for_walk: Condvar,
     calls: Arc<dyn Calls>,
+    priority: Priority,
 }
 
 struct Board {
@@ -61,6 +63,7 @@ impl Shared {
     fn carry_out<'b>(&'b self, board: MutexGuard<'b, Board>, task: Task, buffer: &mut Buffer) -> MutexGuard<'b, Board> {
         self.wake_one(&board);
         drop(board);
+        self.priority.follow();
         let folder = task.folder;
         let (outcome, taken) = measured(|| carry_out(&*self.calls, task, buffer));
         let mut board = self.board.lock();
@@ -88,7 +91,7 @@ impl Scouts {
     pub(crate) fn new(calls: Arc<dyn Calls>, reads_links: bool) -> Self {
         let board = Mutex::new(Board { agenda: Agenda::new(reads_links), resting: 0, has_ended: false });
         let (for_scouts, for_walk) = (Condvar::new(), Condvar::new());
-        let shared = Shared { board, for_scouts, for_walk, calls };
+        let shared = Shared { board, for_scouts, for_walk, calls, priority: Priority::of_this_thread() };
         Self { shared: Arc::new(shared), threads: Vec::new() }
     }
 

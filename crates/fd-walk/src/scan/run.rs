@@ -16,7 +16,11 @@ use super::mounts::MountNames;
 use super::open::{self, Table};
 use super::prints::Prints;
 use super::table::Refusal;
+use crate::priority::Priority;
 use crate::settings::Compared;
+
+/// After so many inodes the thread looks which priority the walk has.
+const FOLLOWED: u64 = 1024;
 
 /// Bytes of a thread's stack.
 const STACK: usize = 256 * 1024;
@@ -85,7 +89,8 @@ impl Run {
     /// Begins with the file system of this directory, whose turn it is.
     pub(super) fn begin(directory: BorrowedFd<'_>, turn: Turn, wanted: Wanted) -> Result<Self, Refusal> {
         let (directory, dev) = (Arc::new(directory.try_clone_to_owned()?), turn.0);
-        Self::start(turn, move |stop| scan(directory, dev, wanted, stop))
+        let priority = Priority::of_this_thread();
+        Self::start(turn, move |stop| scan(directory, dev, wanted, priority, stop))
     }
 
     fn start(
@@ -125,10 +130,16 @@ impl Run {
     }
 }
 
-fn scan(directory: Arc<OwnedFd>, dev: u64, wanted: Wanted, stop: &AtomicBool) -> Result<Known, Refusal> {
+fn scan(
+    directory: Arc<OwnedFd>,
+    dev: u64,
+    wanted: Wanted,
+    priority: Priority,
+    stop: &AtomicBool,
+) -> Result<Known, Refusal> {
     let begun = Moment::now();
     let table = open::open(&directory, dev, wanted.most)?;
-    let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, stop)?;
+    let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, priority, stop)?;
     table.finish()?;
     old.finish();
     if let Some(prints) = &mut prints {
@@ -148,11 +159,14 @@ struct Found {
 
 impl Found {
     /// Reads all groups.
-    fn in_all(table: &Table, wanted: Wanted, stop: &AtomicBool) -> Result<Self, Refusal> {
+    fn in_all(table: &Table, wanted: Wanted, priority: Priority, stop: &AtomicBool) -> Result<Self, Refusal> {
         let mut found = Self { old: Inodes::default(), prints: wanted.compared.map(Prints::new), inodes: 0 };
         let mut has_room = true;
         for group in 0..table.groups() {
             table.group(group, &mut |inode| {
+                if found.inodes.is_multiple_of(FOLLOWED) {
+                    priority.follow();
+                }
                 found.inodes += 1;
                 if is_old(inode.mtime, inode.ctime, wanted.since) {
                     let prints = &mut found.prints;

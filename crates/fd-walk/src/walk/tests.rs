@@ -489,6 +489,49 @@ fn once_the_clock_was_set_back_names_are_looked_up_ahead_again() {
     assert!(calls.lookups.load(Ordering::Relaxed) < FILES / 2, "{:?}", calls.lookups);
 }
 
+/// Notes the nice values of threads that help the walk, whose thread this is.
+struct Helpers {
+    walk: std::thread::ThreadId,
+    nice: Mutex<Vec<i32>>,
+}
+
+impl Calls for Helpers {
+    fn lstat(&self, at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+        if std::thread::current().id() != self.walk {
+            self.nice.lock().push(rustix::process::getpriority_process(None)?);
+        }
+        Kernel.lstat(at, name)
+    }
+}
+
+#[test]
+fn threads_that_look_up_ahead_get_the_priority_that_the_walk_gets() {
+    let folder = tempfile::tempdir().unwrap();
+    // No more than 1,024 are looked up ahead.
+    for number in 0..4000 {
+        fs::write(folder.path().join(number.to_string()), "").unwrap();
+    }
+    // In a thread whose priority nobody else uses; it only gets a lower one.
+    let walk = std::thread::spawn(move || {
+        let before = rustix::process::getpriority_process(None).unwrap();
+        let later = (before + 3).min(19);
+        let calls = Arc::new(Helpers { walk: std::thread::current().id(), nice: Mutex::new(Vec::new()) });
+        let mut sink = |_: WalkEvent<'_>| {
+            rustix::process::setpriority_process(None, later).unwrap();
+            Flow::Continue
+        };
+        let (fileset, links) = (parsed(&["I", &format!("F {}", folder.path().display())]), LinkTable::default());
+        let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(8).unwrap());
+        let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
+        let host = Host { is_canceled: false.into() };
+        let end = walk_with(&fileset, &settings, &host, &links, &mut sink, Arc::<Helpers>::clone(&calls)).end;
+        assert_eq!(end, WalkEnd::Complete);
+        let nice = calls.nice.lock();
+        assert_eq!((nice.first(), nice.last()), (Some(&before), Some(&later)));
+    });
+    walk.join().unwrap();
+}
+
 /// Never answers about one name, until it is let go.
 struct Hangs {
     hangs: Mutex<Sender<()>>,
