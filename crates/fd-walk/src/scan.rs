@@ -40,7 +40,7 @@
 //!
 //! **A change that hangs** from before the job until after the scan, on space, on a journal that is
 //! full, on a slow page, can show later with the time at which it began. It is left out here and in
-//! the next job. The file systems are written out first; a lookup would have found the time of some.
+//! the next job. A lookup would have found the time of some: the file system is written out first.
 //!
 //! **It is doubted.** What is looked up, above all every directory, is compared with the scan, and
 //! one of 256 entries that would be left out is looked up for that. If one differs, and not because
