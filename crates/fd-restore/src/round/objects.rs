@@ -22,10 +22,7 @@ impl Round<'_> {
     pub(super) fn attributes(&mut self, stream: Stream, record: &[u8]) {
         self.give_up_endless();
         self.close();
-        // Records that follow do not belong to the file before, even if this record fails.
-        self.current = None;
-        // Nor does the session of a file that could not be replaced belong to this one.
-        self.state.encryption.forget();
+        self.leave_current();
         let Some(parsed) = AttributesRecord::parse(record) else {
             self.report.now(MessageType::Error, &texts::attributes(record));
             return;
@@ -53,10 +50,19 @@ impl Round<'_> {
 
     /// A file of a run begins, which may be made already.
     pub(super) fn file_of_run(&mut self, item: RestoreItem, answer: Answer) {
+        self.leave_current();
         self.announce(&item);
         self.meet_late_link(&item);
         let created = answer.made().map_or_else(|| self.create(&item, false), Created::Data);
         self.begin(item, created);
+    }
+
+    /// Another object begins, or an attribute record that can't be read: what follows does not
+    /// belong to the object before, nor does the session of a file that could not be replaced, with
+    /// the data that was decrypted of it, belong to the next one.
+    fn leave_current(&mut self) {
+        self.current = None;
+        self.state.encryption.forget();
     }
 
     /// This object is made now.

@@ -10,6 +10,10 @@ mod attacks;
 mod damage;
 #[path = "../restore/directories.rs"]
 mod directories;
+#[path = "../restore/encryption.rs"]
+mod encryption;
+#[path = "../restore/fake_plugin.rs"]
+mod fake_plugin;
 #[path = "../restore/messages.rs"]
 mod messages;
 #[path = "../restore/metadata.rs"]

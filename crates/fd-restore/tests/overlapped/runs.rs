@@ -6,11 +6,13 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
 
 use fd_messages::MessageType;
 use fd_records::{FileType, Replace, Stream};
 use fd_restore::End;
 
+use crate::encryption::{OWN, Sealed, keys};
 use crate::volume::{Finished, Frame, Job, MTIME, Place, Saved, Volume, is_root, let_it_be_old};
 
 /// How many volumes are made up.
@@ -34,7 +36,7 @@ const FOLDERS: [&str; 7] = ["", "/a", "/a/b", "/a/b/c", "/d", "/d/e", "/link"];
 const NAMES: [&str; 12] = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "b", "e", "link"];
 
 /// Mostly files, with everything else in between.
-fn volume(dice: &mut Dice) -> Volume {
+fn volume(dice: &mut Dice, sealed: &Sealed) -> Volume {
     let mut volume = Volume::new();
     let mut folder = dice.one_of(&FOLDERS);
     for _ in 0..dice.below(60) {
@@ -50,6 +52,11 @@ fn volume(dice: &mut Dice) -> Volume {
             3 => volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..Saved::file(&name) }),
             4 => volume.put(&Saved::new(&name, FileType::Special, 0o010_640)),
             5..=9 => volume.directory(&format!("{folder}/")),
+            // Often in place of a directory.
+            kind @ 10..=15 => {
+                sealed.put(&mut volume, if kind < 13 { dice.one_of(&FOLDERS[1..]) } else { &name });
+                continue;
+            }
             _ => file(&mut volume, dice, &name),
         };
     }
@@ -152,6 +159,7 @@ fn told(place: &Place, finished: &Finished) -> Vec<(MessageType, String)> {
 #[test]
 fn any_volume_leaves_the_same_tree_messages_and_counters_at_any_depth() {
     let replaces = [Replace::Always, Replace::Never, Replace::IfNewer, Replace::IfOlder];
+    let sealed = Sealed::new(&keys(OWN));
     for seed in 0..SCHEDULES {
         let replace = replaces[usize::try_from(seed % 4).unwrap()];
         let places: Vec<Place> = [1, 8, 256].iter().map(|_| Place::new()).collect();
@@ -159,12 +167,13 @@ fn any_volume_leaves_the_same_tree_messages_and_counters_at_any_depth() {
             furnish(place, &mut Dice(seed));
         }
         let_it_be_old();
-        let volume = volume(&mut Dice(seed ^ 0x9e37_79b9_7f4a_7c15));
+        let volume = volume(&mut Dice(seed ^ 0x9e37_79b9_7f4a_7c15), &sealed);
         let mut outcomes = Vec::new();
         for (place, depth) in places.iter().zip([1, 8, 256]) {
             let mut job = crate::volume::job_below(&place.text("w"));
             job.plan.replace = replace;
             job.plan.writing_depth = NonZeroU16::new(depth);
+            job.plan.keys = (seed % 8 < 4).then(|| Arc::new(keys(OWN)));
             job.restored_lines = true;
             let finished = job.run(&volume);
             let counters = (finished.files, finished.read_bytes, finished.job_bytes, finished.outcome.clone());

@@ -14,11 +14,11 @@ use crate::metadata::metadata;
 use crate::mixed::put_of;
 use crate::volume::{Finished, Job, Place, Saved, Volume, let_it_be_old};
 
-const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
+pub(crate) const OWN: &[u8] = include_bytes!("../../../fd-crypto/testdata/own.pem");
 const OTHER: &[u8] = include_bytes!("../../../fd-crypto/testdata/other.pem");
 const DATA: &[u8] = b"what stands in the file";
 
-fn keys(pem: &[u8]) -> KeyRing {
+pub(crate) fn keys(pem: &[u8]) -> KeyRing {
     let own = KeyPair { certificate: Certificate::from_pem(pem).unwrap(), private: PrivateKey::from_pem(pem).unwrap() };
     KeyRing { own, signers: Vec::new(), masters: Vec::new() }
 }
@@ -35,14 +35,14 @@ fn digest_of(kind: DigestKind, data: &[u8]) -> DigestValue {
 
 /// The records of a file with [`DATA`].
 #[derive(Clone)]
-struct Sealed {
+pub(crate) struct Sealed {
     session: Vec<u8>,
     data: Vec<Vec<u8>>,
     signature: Vec<u8>,
 }
 
 impl Sealed {
-    fn new(keys: &KeyRing) -> Self {
+    pub(crate) fn new(keys: &KeyRing) -> Self {
         Self::of(keys, &[DATA])
     }
 
@@ -66,7 +66,7 @@ impl Sealed {
         Self { session: record, data, signature }
     }
 
-    fn put(&self, volume: &mut Volume, name: &str) {
+    pub(crate) fn put(&self, volume: &mut Volume, name: &str) {
         put_attributes(volume, name);
         volume.record(Stream::ENCRYPTED_SESSION_DATA, &self.session);
         self.put_data(volume);
@@ -344,6 +344,27 @@ fn a_file_that_cannot_be_replaced_leaves_the_next_one_its_session() {
     let said = texts(&job(&place, keys(OWN)).run(&volume));
     assert!(said.len() == 1 && said[0].contains("already exists and could not be replaced"), "{said:?}");
     assert_eq!(place.read("next"), DATA);
+}
+
+/// It has been decrypted by then. The next files may be made at the same time.
+#[test]
+fn a_file_that_cannot_be_replaced_leaves_none_of_its_data_to_the_next_one() {
+    for is_there in [false, true] {
+        let place = Place::new();
+        fs::create_dir(place.path("file")).unwrap();
+        if is_there {
+            fs::write(place.path("next"), b"old").unwrap();
+        }
+        let mut volume = Volume::new();
+        Sealed::new(&keys(OWN)).put(&mut volume, "/file");
+        volume.file("/next", b"plain").record(Stream::MD5, digest_of(DigestKind::Md5, b"plain").as_bytes());
+        volume.file("/last", b"plain");
+        let finished = job(&place, keys(OWN)).run(&volume);
+        let said = texts(&finished);
+        assert!(said.len() == 3 && said[0].contains("already exists and could not be replaced"), "{said:?}");
+        assert!(said[1..].iter().all(|text| text.contains("Missing cryptographic signature")), "{said:?}");
+        assert_eq!((place.read("next"), finished.job_bytes), (b"plain".to_vec(), 10));
+    }
 }
 
 /// What the last block shows comes when the data has been written: the file is not whole then.
