@@ -404,7 +404,7 @@ pub(crate) fn unknown_signers(count: u64) -> Vec<u8> {
 
 /// The stock daemon has no such case.
 pub(crate) fn signature_unchecked(path: &[u8]) -> Vec<u8> {
-    join(&[b"The signature of ", path, b" is over another kind of digest than earlier ones, and could not be checked"])
+    join(&[b"The signature of ", path, b" was not checked: no digest of its kind could be made"])
 }
 
 pub(crate) fn no_session_data(path: &[u8]) -> Vec<u8> {

@@ -88,9 +88,10 @@ impl Expected {
         self.signature || !gives_up
     }
 
-    /// Whether so many files had no digest that nothing is prepared for one.
+    /// Whether so many files had no digest that nothing is prepared for one. Where signatures count
+    /// that is never so: one that can't be checked is an error.
     pub(super) const fn has_given_up(&self) -> bool {
-        self.without > PATIENCE
+        self.without > PATIENCE && self.signed.first.is_empty()
     }
 
     /// The kinds of which one is expected, the likely one first.
@@ -98,9 +99,10 @@ impl Expected {
         if self.signature { &self.signed } else { &self.recorded }.of(can_be_read_again)
     }
 
-    /// All kinds of which one may be needed.
+    /// All kinds of which one may be needed: of what can't be read again, each that a signature can
+    /// be over, whatever those before are over.
     pub(super) fn all(&self, can_be_read_again: bool) -> DigestSet {
-        let signed = self.signed.of(can_be_read_again);
+        let signed = if can_be_read_again { self.signed.of(true) } else { &self.signed.first };
         self.kinds(can_be_read_again).iter().chain(signed).copied().collect()
     }
 }

@@ -250,7 +250,7 @@ fn said_of_signature(verdict: SignatureVerdict, path: &[u8]) -> Vec<QueuedMessag
         }
         SignatureVerdict::UnsupportedDigest => vec![invalid("Unsupported digest algorithm")],
         SignatureVerdict::UnknownSigner => vec![(MessageType::Warning, texts::unknown_signer(path))],
-        SignatureVerdict::NoDigest => vec![(MessageType::Warning, texts::signature_unchecked(path))],
+        SignatureVerdict::NoDigest => vec![(MessageType::Error, texts::signature_unchecked(path))],
     }
 }
 

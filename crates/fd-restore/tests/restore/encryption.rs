@@ -493,6 +493,46 @@ fn told_of_signatures(length: usize) {
     }
 }
 
+/// Whoever can change a volume can change the kind, too: it would be a way around the check.
+#[test]
+fn data_that_cannot_be_read_again_is_checked_with_a_signature_over_any_kind_of_digest() {
+    const LENGTH: usize = 600_000;
+    let place = Place::new();
+    let own = keys(OWN);
+    let data = vec![7; LENGTH];
+    let put = |volume: &mut Volume, name: &str, kind: DigestKind, signs: usize| {
+        let mut saved = Saved { data_stream: Stream::SPARSE_DATA, ..Saved::file(name) };
+        saved.stat.size = i64::try_from(LENGTH).unwrap();
+        volume.put(&saved);
+        for (address, piece) in (0_u64..).step_by(65_536).zip(data.chunks(65_536)) {
+            volume.record(Stream::SPARSE_DATA, &[&address.to_be_bytes()[..], piece].concat());
+        }
+        let mut record = Vec::new();
+        Signer::new(&own.own, kind).unwrap().record(&digest_of(kind, &data[..signs]), &mut record).unwrap();
+        volume.record(Stream::SIGNED_DIGEST, &record);
+    };
+    let mut volume = Volume::new();
+    let mut expected = Vec::new();
+    for kind in [DigestKind::Sha256, DigestKind::Md5, DigestKind::Sha1, DigestKind::Sha256] {
+        put(&mut volume, &format!("/first-{kind}"), kind, LENGTH - 1);
+        expected.push(format!("/first-{kind}: ERR=Signature is invalid"));
+        put(&mut volume, &format!("/good-{kind}"), kind, LENGTH);
+    }
+    // Behind files without a digest nothing would be prepared for one.
+    volume.file("/unsigned", b"x").record(Stream::MD5, digest_of(DigestKind::Md5, b"x").as_bytes());
+    for number in 0..40 {
+        volume.file(&format!("/unsigned-{number}"), b"x");
+    }
+    put(&mut volume, "/last", DigestKind::Md5, LENGTH - 1);
+    expected.push("/last: ERR=Signature is invalid".to_owned());
+    let mut said = texts(&job(&place, keys(OWN)).run(&volume));
+    said.retain(|text| !text.contains("Missing cryptographic signature"));
+    assert_eq!(said.len(), expected.len(), "{said:#?}");
+    for (said, expected) in said.iter().zip(&expected) {
+        assert!(said.ends_with(expected), "{expected}: {said}");
+    }
+}
+
 /// The stock daemon accepts such signatures without a message.
 #[test]
 fn unknown_signers_are_reported_once_a_job() {
