@@ -72,7 +72,7 @@ pub use parallel::in_parallel;
 pub use patience::{PATIENCE, next_second, wait_for};
 pub use plugin_build::build_plugin;
 pub use ports::{ReservedPort, is_listening};
-pub use process::{Adopted, Finished, Process, argv, converse, lacks_mounts, run};
+pub use process::{Adopted, Finished, Process, argv, converse, lacks_mounts, run, with_log};
 pub use racer::{Acted, Counted, Racer, Rule, WRITING};
 pub use relay::{Recorded, Relay};
 pub use root::{Root, VERSION};

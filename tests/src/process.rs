@@ -229,6 +229,17 @@ pub fn lacks_mounts() -> Option<&'static str> {
     (!CAN.get_or_init(tried)).then_some("no daemon can have mounts of its own")
 }
 
+/// The words before a program for which the host's log is this socket. The folder is for its
+/// `/dev`. Needs root.
+pub fn with_log(folder: &Path, log: &Path) -> Vec<String> {
+    let commands = [
+        &format!("cd {} && mkdir dev && touch dev/null dev/urandom", folder.display()),
+        "mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom",
+        &format!("ln -s {} dev/log && mount --rbind dev /dev && cd / && exec \"$@\"", log.display()),
+    ];
+    ["unshare", "--mount", "sh", "-c", &commands.join(" && "), "sh"].map(ToOwned::to_owned).to_vec()
+}
+
 /// Starts a program that answers on its standard output what it is told on its standard input. It
 /// dies with this process.
 pub fn converse(argv: &[OsString]) -> Result<(Child, ChildStdin, BufReader<ChildStdout>)> {

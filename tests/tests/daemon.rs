@@ -479,6 +479,28 @@ fn a_port_that_is_taken_is_told_at_once_and_a_signal_ends_the_wait() -> Result<(
     Ok(())
 }
 
+/// After a start in the background nothing else is left of it.
+#[test]
+fn a_configuration_that_aborts_the_start_is_told_in_the_host_s_log() -> Result<()> {
+    skip::lacks!(bed::lacks_mounts());
+    let mut bed = configured("aborts")?;
+    let config = bed.client("test")?.config.clone();
+    let open = fs::read_to_string(&config).unwrap() + "Director { Name = x; TLS Allowed CN = \"never closed\n";
+    fs::write(&config, open).unwrap();
+    let place = bed.folder().join("log.socket");
+    let log = UnixDatagram::bind(&place).unwrap();
+    log.set_nonblocking(true).unwrap();
+    let words = argv(bed::with_log(bed.folder(), &place)).into_iter().chain(command(&mut bed, &["-t"])?);
+    let done = run(&words.collect::<Vec<_>>(), b"")?;
+    assert_eq!(done.status.code(), Some(11), "{}", done.text());
+    let mut line = [0; 4096];
+    let length = log.recv(&mut line).unwrap();
+    let logged = String::from_utf8_lossy(&line[..length]).into_owned();
+    let message = " bacula-fd: ABORTING via segfault due to ERROR in lex.c:296";
+    assert!(logged.starts_with("<27>") && logged.contains(message), "{logged}");
+    Ok(())
+}
+
 /// The program that an upgrade restarts is the service's, and no other user's copy of it.
 #[test]
 fn only_the_service_s_own_process_counts_after_an_upgrade() -> Result<()> {

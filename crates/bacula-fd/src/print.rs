@@ -16,10 +16,15 @@ pub(crate) fn use_json() {
     AS_JSON.store(true, Ordering::Relaxed);
 }
 
+/// Whether [`message_as_json`] prints.
+pub(crate) fn is_json() -> bool {
+    AS_JSON.load(Ordering::Relaxed)
+}
+
 /// Prints a message for this host's log as JSON on standard error; `false`: not in this form. The
 /// level is a word as in the daemon's log.
 pub(crate) fn message_as_json(level: &str, text: &[u8]) -> bool {
-    let as_json = AS_JSON.load(Ordering::Relaxed);
+    let as_json = is_json();
     if as_json {
         print(&mut io::stderr().lock(), &json_line(level, &clock::iso_date(clock::seconds()), text));
     }

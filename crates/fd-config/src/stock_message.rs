@@ -9,6 +9,8 @@ const MAX_MESSAGE: usize = 4999;
 enum Printing {
     /// Bare, then dated.
     Twice,
+    /// As [`Printing::Twice`], and it goes to the host's log.
+    Abort,
     /// With a date.
     Dated,
     /// Bare: debug lines.
@@ -34,8 +36,9 @@ impl StockMessage {
         Self::new(format!("{name} ERROR TERMINATION\n"), text, Printing::Dated)
     }
 
-    pub(crate) fn abort(name: &str, location: &str, text: &[u8]) -> Self {
-        Self::new(format!("{name}: ABORTING via segfault due to ERROR in {location}\n"), text, Printing::Twice)
+    /// `NAME: ABORTING via segfault due to ERROR in LOCATION` and the text.
+    pub fn abort(name: &str, location: &str, text: &[u8]) -> Self {
+        Self::new(format!("{name}: ABORTING via segfault due to ERROR in {location}\n"), text, Printing::Abort)
     }
 
     pub(crate) fn fatal(name: &str, location: &str, text: &[u8]) -> Self {
@@ -69,6 +72,11 @@ impl StockMessage {
     /// The message without date, once.
     pub fn text(&self) -> &[u8] {
         &self.text
+    }
+
+    /// Whether it goes to the host's log, too (reference 06 §7.5).
+    pub fn is_abort(&self) -> bool {
+        self.printing == Printing::Abort
     }
 
     /// What goes to standard output; `date` is `DD-Mon HH:MM` of now.

@@ -3,7 +3,6 @@
 
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
 use std::sync::mpsc;
 
 use bed::peer::{Frame, Peer, director_session, hello, key_of_password};
@@ -183,16 +182,6 @@ fn unauthenticated_hellos_lock_the_director_out_of_the_stock_daemon_only() -> Re
     waiting.must_be_silent()
 }
 
-/// Runs a program where the host's log is this socket, in this folder.
-fn with_log(folder: &Path, log: &Path) -> Vec<String> {
-    let commands = [
-        &format!("cd {} && mkdir dev && touch dev/null dev/urandom", folder.display()),
-        "mount --bind /dev/null dev/null && mount --bind /dev/urandom dev/urandom",
-        &format!("ln -s {} dev/log && mount --rbind dev /dev && cd / && exec \"$@\"", log.display()),
-    ];
-    ["unshare", "--mount", "sh", "-c", &commands.join(" && "), "sh"].map(ToOwned::to_owned).to_vec()
-}
-
 /// Strangers that the daemon refuses, and of which it tells the log.
 fn refuse(port: u16, strangers: usize) -> Result<()> {
     let mut peers = (0..strangers).map(|_| stranger(port)).collect::<Result<Vec<_>>>()?;
@@ -211,7 +200,7 @@ fn a_host_log_that_is_not_read_keeps_no_director_out() -> Result<()> {
     let place = options.folder.path().join("log.socket");
     let (log, full) = (UnixDatagram::bind(&place).unwrap(), UnixDatagram::unbound().unwrap());
     options.clients[0].messages = vec!["Syslog = all".to_owned()];
-    options.clients[0].wrapper = with_log(options.folder.path(), &place);
+    options.clients[0].wrapper = bed::with_log(options.folder.path(), &place);
     let mut bed = Bed::start(options)?;
     let port = bed.client("test")?.port();
     for socket in [&log, &full] {
@@ -244,7 +233,7 @@ fn a_call_for_a_job_that_is_not_there_orders_no_terminal_about_and_waits() -> Re
     let log = UnixDatagram::bind(&place).unwrap();
     log.set_nonblocking(true).unwrap();
     options.clients[0].messages = vec!["Syslog = all".to_owned()];
-    options.clients[0].wrapper = with_log(options.folder.path(), &place);
+    options.clients[0].wrapper = bed::with_log(options.folder.path(), &place);
     let mut bed = Bed::start(options)?;
     let mut peer = Peer::connect("FD", bed.client("test")?.port())?;
     peer.send(b"Hello FD: Bacula Storage calling Start Job \x1b]0;x\x07\x1b[2J 30008\n")?;

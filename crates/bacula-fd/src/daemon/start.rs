@@ -31,18 +31,19 @@ use crate::daemon::privileges::drop_privileges;
 use crate::daemon::probe::Probe;
 use crate::daemon::registration;
 use crate::daemon::signals::{Asked, Signals};
+use crate::delivery::local::syslog_of_daemon;
 use crate::delivery::writer::Writer;
 use crate::job::snapshots::left;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
-use crate::print::{print, say, tell};
+use crate::print::{is_json, print, say, tell};
 use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
 use crate::shared::debug::Debug;
 use crate::shared::facts::{DaemonFacts, directory_of};
 use crate::shared::platform::Platform;
-use crate::shared::supervisor::LAST_WORDS;
+use crate::shared::supervisor::{LAST_WORDS, Supervisor};
 use crate::texts::{self, SHORT_DATE, VERSION};
 
 /// Between two tries to bind an address.
@@ -149,8 +150,20 @@ fn warn(config: &Config) {
 
 /// Ends the start with a message of the stock daemon's.
 fn ended(message: StockMessage) -> Ended {
-    say(Some(message));
+    say_here(message);
     Ended(1)
+}
+
+/// Says why the start fails. Of an abort in the background nothing is left but in the host's log.
+fn say_here(message: StockMessage) {
+    // A line of JSON is one of the host's log.
+    if message.is_abort() && !is_json() {
+        let text = message.text().to_vec();
+        let _written = Writer::of_the_process().hand_over(move || {
+            let _logged = syslog_of_daemon(MessageType::Abort.number(), &text);
+        });
+    }
+    say(Some(message));
 }
 
 /// Ends the start with this text on standard error.
@@ -202,7 +215,8 @@ fn start_services(daemon: &Arc<Daemon>, manager: Option<&Manager>) -> Result<Lis
     // All of them first: while an address is not free, another daemon may serve, whose jobs need
     // its snapshots; and a start that may still fail has no jobs.
     let own = &daemon.config().file_daemon;
-    let bound: Result<_, _> = own.addresses.iter().map(|address| bind(daemon, *address, manager)).collect();
+    let bind = |address: &SocketAddr| bind(&daemon.supervisor, &own.name, *address, manager, BIND_RETRY);
+    let bound: Result<_, _> = own.addresses.iter().map(bind).collect();
     let listeners = Listeners::new(bound?);
     collectors::start(daemon);
     prometheus::start(daemon);
@@ -303,7 +317,7 @@ fn signals(ending: &Arc<Ending>) -> Result<Receiver<Asked>, Ended> {
 fn load(cli: &Cli) -> Result<Config, Ended> {
     fd_config::load(cli.config_file.as_bytes(), &mut Host, &mut Host).map_err(|error| {
         for message in error.messages() {
-            say(Some(message));
+            say_here(message);
         }
         // In addition to the stock daemon's message on standard output: the place and a hint.
         print(&mut io::stderr(), error.explanation().as_bytes());
@@ -323,7 +337,13 @@ fn settings(cli: &Cli) -> Result<Settings, Ended> {
 }
 
 /// Binds with several tries: the previous daemon may need a moment to end (reference 06 §5.4).
-fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Result<TcpListener, Ended> {
+fn bind(
+    supervisor: &Supervisor,
+    own: &str,
+    address: SocketAddr,
+    manager: Option<&Manager>,
+    pause: Duration,
+) -> Result<TcpListener, Ended> {
     let mut tries = 0;
     loop {
         let error = match TcpListener::bind(address) {
@@ -333,20 +353,18 @@ fn bind(daemon: &Daemon, address: SocketAddr, manager: Option<&Manager>) -> Resu
         tries += 1;
         if tries > BIND_TRIES {
             let text = texts::cannot_bind(address.port(), &error, false);
-            daemon.supervisor.announce(MessageType::Abort, "bnet_server.c:135", &text);
-            tell("ERROR", &text);
-            return Err(Ended(1));
+            supervisor.announce(MessageType::Abort, "bnet_server.c:135", &text);
+            return Err(ended(StockMessage::abort(own, "bnet_server.c:135", &text)));
         }
         if tries == 1 {
             let text = texts::cannot_bind(address.port(), &error, true);
-            let own = &daemon.config().file_daemon.name;
             tell("WARN", &texts::daemon_line(own, MessageType::Warning, "bnet_server.c:131", &text));
-            daemon.supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
+            supervisor.announce(MessageType::Warning, "bnet_server.c:131", &text);
         }
         if let Some(manager) = manager {
-            manager.starts_for(BIND_RETRY.saturating_add(MARGIN));
+            manager.starts_for(pause.saturating_add(MARGIN));
         }
-        thread::sleep(BIND_RETRY);
+        thread::sleep(pause);
     }
 }
 
@@ -408,11 +426,15 @@ fn trace(cli: &Cli, settings: &LogSettings) -> Arc<Debug> {
 #[cfg(test)]
 mod tests {
     use std::fs::{read_to_string, write};
+    use std::os::unix::net::UnixDatagram;
+    use std::process::Command;
     use std::sync::mpsc::channel;
+
+    use nix::mount::{MsFlags, mount};
+    use nix::sched::{CloneFlags, unshare};
 
     use super::*;
     use crate::alone::alone;
-    use crate::shared::supervisor::Supervisor;
 
     #[test]
     fn the_init_script_waits_as_long_as_systemd() {
@@ -428,17 +450,21 @@ mod tests {
         alone(NAME, |_, _| {}, last_mail);
     }
 
-    fn last_mail(folder: &Path) {
-        let (file, mail, place) = (folder.join("fd.conf"), folder.join("mail"), folder.display());
+    /// That of a daemon with these destinations of messages.
+    fn supervisor(folder: &Path, destinations: &str) -> Supervisor {
+        let (file, place) = (folder.join("fd.conf"), folder.display());
         let resources = format!(
             "FileDaemon {{\n Name = x-fd\n WorkingDirectory = {place}\n PidDirectory = {place}\n}}\n\
-             Director {{\n Name = d\n Password = p\n}}\n\
-             Messages {{\n Name = m\n MailCommand = \"tee {}\"\n Mail = root = all\n}}\n",
-            mail.display()
+             Director {{\n Name = d\n Password = p\n}}\nMessages {{\n Name = m\n {destinations}\n}}\n",
         );
         write(&file, resources).unwrap();
         let config = fd_config::load(file.as_os_str().as_bytes(), &mut Host, &mut Host).unwrap();
-        let supervisor = Supervisor::new(config, Vec::new());
+        Supervisor::new(config, Vec::new())
+    }
+
+    fn last_mail(folder: &Path) {
+        let mail = folder.join("mail");
+        let supervisor = supervisor(folder, &format!("MailCommand = \"tee {}\"\n Mail = root = all", mail.display()));
         // A disk that has much else to write takes the log's line after a second.
         let (_disk, written) = channel::<()>();
         let busy = move || {
@@ -449,6 +475,42 @@ mod tests {
         supervisor.finish_local();
         let sent = read_to_string(&mail).unwrap_or_default();
         assert!(sent.ends_with("last words\n"), "{sent:?}");
+    }
+
+    /// Output and mounts belong to the process, so there is one for this.
+    #[test]
+    fn a_port_that_stays_taken_is_told_twice_on_standard_output_and_once_in_the_host_s_log() {
+        const NAME: &str = "daemon::start::tests::\
+            a_port_that_stays_taken_is_told_twice_on_standard_output_and_once_in_the_host_s_log";
+        let may = Command::new("unshare").args(["--mount", "true"]).output().is_ok_and(|done| done.status.success());
+        skip::when!(!may, "a process can't have mounts of its own here");
+        let Some(told) = alone(NAME, |_, _| {}, taken_port) else { return };
+        let message = "x-fd: ABORTING via segfault due to ERROR in bnet_server.c:135\nCannot bind port ";
+        assert_eq!(told.matches(message).count(), 2, "{told}");
+        assert_eq!(told.matches(&format!(" {message}")).count(), 1, "with the date: {told}");
+    }
+
+    /// With a destination for standard output, which the stock daemon does not tell once more.
+    fn taken_port(folder: &Path) {
+        let none = None::<&str>;
+        unshare(CloneFlags::CLONE_NEWNS).unwrap();
+        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+        mount(none, "/dev", Some("tmpfs"), MsFlags::empty(), none).unwrap();
+        let log = UnixDatagram::bind("/dev/log").unwrap();
+        // It decides no result.
+        log.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let supervisor = supervisor(folder, "director = d = all\n stdout = all");
+        assert!(bind(&supervisor, "x-fd", address, None, Duration::ZERO).is_err());
+        let logged = || {
+            let mut line = [0; 200];
+            let length = log.recv(&mut line).unwrap();
+            String::from_utf8_lossy(&line[..length]).into_owned()
+        };
+        assert_eq!(logged(), "<27>bacula-fd: x-fd: ABORTING via segfault due to ERROR in bnet_server.c:135");
+        let text = format!("<27>bacula-fd: Cannot bind port {}: ERR=Address already in use.", address.port());
+        assert_eq!(logged(), text);
     }
 
     #[test]

@@ -74,6 +74,8 @@ impl LocalDestinations {
             let delivered = match destination.kind {
                 // Once, however many of them there are.
                 kind if is_told && is_of_host(kind) => Ok(()),
+                // Whoever aborts has printed it (reference 06 §7.5).
+                DestinationKind::Stdout if type_number == MessageType::Abort.number() => Ok(()),
                 DestinationKind::Stdout => write_all(&mut io::stdout().lock(), &dated),
                 DestinationKind::Stderr => write_all(&mut io::stderr().lock(), &dated),
                 DestinationKind::Syslog => syslog(type_number, line),
