@@ -430,7 +430,7 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
     let stays: Vec<_> = stays.filter(|_| fd == Fd::Ours).into_iter().collect();
     // The stock daemon takes it for a file system that can have no snapshot.
     let killed = format!("create snapshot of {} ERR=Error while executing \"support\" ", data.display());
-    let killed = Some(killed).filter(|_| fd == Fd::Ours).into_iter().collect();
+    let killed: Vec<_> = Some(killed).filter(|_| fd == Fd::Ours).into_iter().collect();
     let rows = [
         (
             "silent-create",
@@ -445,7 +445,8 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
             vec![format!("Unable to delete snapshot of {} ERR={silent}", data.display())],
         ),
         ("no-volume", "create: echo status=1; exit 0\nlist: exit 0", 'T', volume.to_vec()),
-        ("no-answer", "support: kill -9 $$", 'T', killed),
+        ("no-answer", "support: kill -9 $$", 'T', killed.clone()),
+        ("endless", "support: yes | head -c 2000000; exit 0", 'T', killed),
         ("no-unmount", "unmount: echo 'status=0 error=\"it is busy\"'; exit 1", 'T', stays),
     ];
     for (name, mode, ..) in &rows {
@@ -460,7 +461,7 @@ fn a_snapshot_of_which_the_helper_says_too_little_is_an_error() -> Result<()> {
             assert!(job.log.contains(&text), "{name}: {text}: {}", job.log);
         }
         let live = bed.catalog().files(job.row.id)?.iter().any(|file| file.path.ends_with(b"only now"));
-        assert_eq!(live, ["no-volume", "no-answer"].contains(&name), "{name}: what is read");
+        assert_eq!(live, ["no-volume", "no-answer", "endless"].contains(&name), "{name}: what is read");
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The program that makes snapshots (`Snapshot Command`), and one call of it (reference 07 §12.4).
 
 use std::ffi::{OsStr, OsString};
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus};
@@ -71,6 +71,26 @@ pub(crate) struct Failed {
     pub(crate) snap_directory: Vec<u8>,
     /// It was ended, so it may have done a part of its work.
     pub(crate) was_ended: bool,
+    /// The system had no process for it, so it has done nothing.
+    pub(crate) had_no_process: bool,
+}
+
+impl Failed {
+    /// Whether the helper has not come to say anything.
+    pub(crate) fn is_no_answer(&self) -> bool {
+        self.was_ended || self.had_no_process
+    }
+}
+
+/// Why nothing is known of what a call has printed.
+#[derive(Debug, thiserror::Error)]
+enum Unheard {
+    #[error("{0}")]
+    NotRun(NotRun),
+    #[error("{}", io_error_text(.0))]
+    NotRead(io::Error),
+    #[error("It printed more than 1 MiB")]
+    TooMuch,
 }
 
 /// See the module.
@@ -148,7 +168,7 @@ impl Helper {
                 match answer.error {
                     Some(error) if status.code() == Some(1) => {
                         let (status, snap_directory) = (answer.status.unwrap_or(0), answer.snap_directory);
-                        Err(Failed { status, error, snap_directory, was_ended: false })
+                        Err(Failed { status, error, snap_directory, ..Failed::default() })
                     }
                     _ if status.code() == Some(1) => Err(failed(&printed, &texts::ended(status))),
                     _ => {
@@ -161,7 +181,11 @@ impl Helper {
                 let reason = if in_time() { "It was ended: the job is canceled" } else { "It took more than 600 s" };
                 Err(Failed { status: 0, was_ended: true, ..failed(&printed, reason) })
             }
-            Err(reason) => Err(failed(b"", &reason)),
+            Err(why) => {
+                let was_ended = matches!(why, Unheard::TooMuch);
+                let had_no_process = matches!(why, Unheard::NotRun(NotRun::NoProcess(_)));
+                Err(Failed { was_ended, had_no_process, ..failed(b"", &why.to_string()) })
+            }
         }
     }
 
@@ -173,7 +197,7 @@ impl Helper {
         action: Action,
         about: &Snapshot,
         wanted: IsWanted<'_>,
-    ) -> Result<(Vec<u8>, Option<ExitStatus>), String> {
+    ) -> Result<(Vec<u8>, Option<ExitStatus>), Unheard> {
         let environment =
             self.environment(action, about).map(|(name, value)| (name, OsString::from_vec(value.to_vec())));
         let dress = |process: &mut Command| {
@@ -189,7 +213,7 @@ impl Helper {
         let (child, output) = match started {
             Ok(started) => started,
             Err(NotRun::Exec(error)) if is_unwanted(&error) => return Ok((Vec::new(), None)),
-            Err(why) => return Err(why.to_string()),
+            Err(why) => return Err(Unheard::NotRun(why)),
         };
         let mut printed = Vec::new();
         let read = Watched::new(output, wanted).take(MOST_OUTPUT).read_to_end(&mut printed);
@@ -198,10 +222,10 @@ impl Helper {
                 child.end();
                 Ok((printed, None))
             }
-            Err(error) => Err(io_error_text(&error)),
+            Err(error) => Err(Unheard::NotRead(error)),
             Ok(bytes) if bytes as u64 >= MOST_OUTPUT => {
                 child.end();
-                Err("It printed more than 1 MiB".to_owned())
+                Err(Unheard::TooMuch)
             }
             Ok(_) => match child.wait(wanted) {
                 Ok(status) if wanted() => Ok((printed, Some(status))),

@@ -169,7 +169,7 @@ impl<'j> Session<'j> {
                 Err(failed) => {
                     directories.extend(named(&failed.snap_directory));
                     // It has not said that there can be none.
-                    if failed.was_ended && wanted() {
+                    if failed.is_no_answer() && wanted() {
                         let text = texts::snapshot_not_created(&mount.point, &failed.error);
                         self.outbox.message(MessageType::Error, &text);
                     }

@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
 use super::*;
+use crate::alone::alone;
 
 /// A helper that does this, in a folder of its own.
 fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
@@ -59,8 +62,30 @@ fn an_exit_of_one_has_the_helper_s_own_error_and_other_ends_have_not() {
     assert!(killed.was_ended);
     let (_, error) = text(killed);
     assert!(error.contains("Child died from signal 9"), "{error}");
-    let (_, error) = text(ask("endless", "yes").unwrap_err());
+    let endless = ask("endless", "yes").unwrap_err();
+    assert!(endless.was_ended && endless.is_no_answer());
+    let (_, error) = text(endless);
     assert!(error.contains("more than 1 MiB"), "{error}");
+}
+
+/// The limit belongs to the process, so there is one for this.
+#[test]
+fn a_helper_for_which_there_is_no_process_has_not_answered() {
+    const NAME: &str = "job::snapshots::helper::tests::a_helper_for_which_there_is_no_process_has_not_answered";
+    alone(
+        NAME,
+        |_, _| {},
+        |_| {
+            let (helper, folder) = helper("no-process", "echo status=1", "");
+            let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+            setrlimit(Resource::RLIMIT_NOFILE, 0, hard).unwrap();
+            let failed = helper.ask(Action::Support, &about(), &|| true).unwrap_err();
+            setrlimit(Resource::RLIMIT_NOFILE, soft, hard).unwrap();
+            assert!(failed.error.ends_with(b"Too many open files\n"), "{}", failed.error.escape_ascii());
+            assert!(failed.is_no_answer() && !failed.was_ended);
+            fs::remove_dir_all(folder).unwrap();
+        },
+    );
 }
 
 #[test]
@@ -78,6 +103,7 @@ fn a_helper_outside_the_allowed_directories_is_not_run() {
     helper.allowed = vec![b"/usr/lib".to_vec()];
     let failed = helper.ask(Action::Create, &about(), &|| true).unwrap_err();
     assert!(failed.error.ends_with(b"Not in allowed paths\n"), "{}", failed.error.escape_ascii());
+    assert!(!failed.is_no_answer(), "the administrator wants none");
     assert!(!folder.join("helper.ran").exists());
     fs::remove_dir_all(folder).unwrap();
 }
