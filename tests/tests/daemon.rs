@@ -611,6 +611,23 @@ fn an_upgrade_waits_for_the_next_job_of_the_queue_too() -> Result<()> {
     Ok(())
 }
 
+/// What is verified after an upgrade must be the new program.
+#[test]
+fn an_upgrade_says_whether_the_program_from_before_is_still_in_use() -> Result<()> {
+    skip::lacks!(bed::lacks_mounts());
+    let upgrade = Upgrade { argument: "--pending; echo $?", ..Upgrade::default() };
+    assert_eq!(upgrade.told()?, "1\n");
+    assert_eq!(Upgrade { daemon: "unlink(q(/usr/sbin/bacula-fd));", ..upgrade }.told()?, "0\n");
+    assert_eq!(Upgrade { says: "*is-active*ferrofd-restart*) ;;\n", ..upgrade }.told()?, "0\n");
+    // Without systemd a process waits.
+    let waits = "--pending; rmdir /run/systemd/system; ask() { /usr/libexec/ferrofd/restart-when-idle $1; }\n\
+                 ask --pending; echo $?; ask --wait &\n\
+                 until [ -e $TOP/paused ]; do kill -0 $! || exit 9; done; ask --pending; echo $?";
+    let upgrade = Upgrade { argument: waits, pause: ": >$TOP/paused; exec perl -e 'sleep 1000'", ..upgrade };
+    assert_eq!(upgrade.told()?, "1\n0\n");
+    Ok(())
+}
+
 /// A unit of the administrator's goes before the package's: a restart alone would change nothing.
 #[test]
 fn an_upgrade_names_the_unit_that_runs_another_program() -> Result<()> {
@@ -697,8 +714,8 @@ impl Upgrade<'_> {
         );
         fs::write(folder.path().join("daemon"), daemon).unwrap();
         let systemctl = format!(
-            "case $* in\n*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n\
-             *ControlGroup*) echo ControlGroup=$GROUP ;;\n{}show*) ;;\n*) echo \"$@\" ;;\nesac",
+            "case $* in\n{}*is-active*ferrofd-restart*) exit 3 ;;\n*is-active*) ;;\n\
+             *ControlGroup*) echo ControlGroup=$GROUP ;;\nshow*) ;;\n*) echo \"$@\" ;;\nesac",
             self.says
         );
         for (program, text) in

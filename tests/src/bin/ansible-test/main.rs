@@ -76,7 +76,8 @@ impl Road {
         // A job waits here as long as the gate is shut.
         host.write(
             "/usr/local/bin/gate",
-            "#!/bin/sh\nif test -e /gate; then touch /waiting; fi\nwhile test -e /gate; do sleep 0.1; done\n",
+            "#!/bin/sh\necho $PPID >>/served\nif test -e /gate; then touch /waiting; fi\n\
+             while test -e /gate; do sleep 0.1; done\n",
         )?;
         host.sh("chmod 755 /usr/local/bin/gate")?;
         // The host's own console reaches the bed's Director.
@@ -125,15 +126,20 @@ impl Road {
         self.expect("stock, configured by hand", false)
     }
 
-    fn a_busy_host_is_left_alone(&self) -> Result<()> {
-        let (gate, waiting) = (self.host.path("/gate"), self.host.path("/waiting"));
-        self.host.write("/gate", "")?;
+    /// A job that runs until the gate is opened.
+    fn job_at_the_gate(&self) -> Result<u32> {
+        let waiting = self.host.path("/waiting");
+        self.host.sh("rm -f /waiting && touch /gate")?;
         let job = self.bed.queue(&format!("run job=backup-{CLIENT} yes"))?;
         wait_for("the job's script", PATIENCE, || Ok(if waiting.exists() { Ok(()) } else { Err(String::new()) }))?;
+        Ok(job)
+    }
+
+    fn a_busy_host_is_left_alone(&self) -> Result<()> {
+        let job = self.job_at_the_gate()?;
         self.play("site.yml", "", Outcome::Failed)?;
         // What takes time comes before the last look, and not between that and the switch.
-        self.host.sh("ls /var/cache/apt/archives/ferrofd_*.deb")?;
-        fs::remove_file(gate).map_err(|error| BedError::Usage(error.to_string()))?;
+        self.host.sh("ls /var/cache/apt/archives/ferrofd_*.deb && rm /gate")?;
         self.bed.wait(job)?.must_be_good()?;
         self.expect("a job runs: refused, and the job ends well", false)
     }
@@ -159,9 +165,15 @@ impl Road {
     }
 
     fn settings(&self) -> Result<()> {
-        let variable = "{\"ferrofd_settings\": \"job.workers = 2\\n\"}";
-        self.play("site.yml", variable, Outcome::Changed)?;
-        self.play("site.yml", variable, Outcome::Unchanged)?;
+        let variable = "{\"ferrofd_settings\": \"job.workers = 2\\n\", \"ferrofd_idle_retries\": 120}";
+        self.change_while_a_job_runs(variable)?;
+        let again = self.play("site.yml", variable, Outcome::Unchanged)?;
+        must(again.backups == 0, || again.told.clone())?;
+        for backup_only in [true, false] {
+            let rights = format!("{{\"ferrofd_backup_only\": {backup_only}, \"ferrofd_idle_retries\": 120}}");
+            let played = self.play("site.yml", &rights, Outcome::Changed)?;
+            must(played.backups == 1, || played.told.clone())?;
+        }
         let wrong = self.play("site.yml", "{\"ferrofd_settings\": \"job.nonsense = 1\n\"}", Outcome::Failed)?;
         must(wrong.told.contains("nonsense"), || wrong.told.clone())?;
         let made = self.host.sh("cat /etc/bacula/bacula-fd.toml && rm /etc/bacula/bacula-fd.toml")?;
@@ -169,11 +181,28 @@ impl Road {
         self.expect("settings written once, and those with an error not at all", true)
     }
 
+    /// Until the job ends, the daemon is the one from before. The test backup must come behind that.
+    fn change_while_a_job_runs(&self, variables: &str) -> Result<()> {
+        let job = self.job_at_the_gate()?;
+        // The gate is opened when the play waits, or does not.
+        let open = "until grep -qs \"Wait until the daemon has been restarted\\|Queue it\" /plays; do \
+                    sleep 0.1; done; rm /gate";
+        self.host.sh(&format!("rm -f /plays /served; setsid sh -c '{open}' </dev/null >/dev/null 2>&1 &"))?;
+        let served_first = self.host.sh("cat /run/bacula/bacula-fd.9102.pid")?;
+        let played = self.play("site.yml", variables, Outcome::Changed)?;
+        must(played.backups == 1, || format!("the role ran {} test backups\n{}", played.backups, played.told))?;
+        self.bed.wait(job)?.must_be_good()?;
+        let served = self.host.sh("cat /served")?;
+        must(served.trim() != served_first.trim(), || {
+            format!("the test backup is of the daemon from before\n{}", played.told)
+        })
+    }
+
     fn upgrade(&self) -> Result<()> {
-        let newer = "ferrofd_package_file=/ferrofd-newer.deb";
+        let newer = "ferrofd_package_file=/ferrofd-newer.deb ferrofd_idle_retries=120";
         // A link, as configuration management often has it, is no other configuration.
         self.host.sh("cd /etc/bacula && mv bacula-fd.conf /srv/ && ln -s /srv/bacula-fd.conf bacula-fd.conf")?;
-        self.play("site.yml", newer, Outcome::Changed)?;
+        self.change_while_a_job_runs(newer)?;
         self.host.sh("cd /etc/bacula && rm bacula-fd.conf && mv /srv/bacula-fd.conf .")?;
         self.play("site.yml", newer, Outcome::Unchanged)?;
         let version = self.host.sh("dpkg-query -W -f '${Version}' ferrofd")?;
@@ -208,7 +237,8 @@ impl Road {
         let before = self.backups()?;
         let more = if variables.is_empty() { String::new() } else { format!("-e '{variables}'") };
         let (good, told) = self.host.attempt(&format!(
-            "cd /ansible && ANSIBLE_NOCOLOR=1 ansible-playbook -i /inventory -e @/all.yml {more} {book}"
+            "cd /ansible && ANSIBLE_NOCOLOR=1 ANSIBLE_LOG_PATH=/plays \
+             ansible-playbook -i /inventory -e @/all.yml {more} {book}"
         ))?;
         let recap =
             told.lines().find(|line| line.starts_with("host ") && line.contains("changed=")).unwrap_or_default();
