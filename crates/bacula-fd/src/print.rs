@@ -52,6 +52,13 @@ pub(crate) fn tell(level: &str, text: &[u8]) {
     }
 }
 
+/// Prints what the stock daemon does not say on standard error, or as JSON.
+pub(crate) fn explain(text: &[u8]) {
+    if !text.is_empty() && !message_as_json("ERROR", text) {
+        print(&mut io::stderr(), text);
+    }
+}
+
 /// Prints a text; an output that is closed is no error.
 pub(crate) fn print(out: &mut dyn io::Write, text: &[u8]) {
     // A closed output is no error.

@@ -209,12 +209,22 @@ fn settings_to_which_a_link_leads_in_vain_end_the_start() {
 #[test]
 fn a_start_that_fails_is_told_in_the_form_of_the_log() {
     let place = Place::new("json");
-    place.configure("  Plugin Directory = /no/such/directory\n");
-    fs::write(place.directory.join("bacula-fd.toml"), "[log]\nformat = \"json\"\n").unwrap();
-    let output = place.run(&["-f", "-c"]);
-    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""));
-    let told = text(&output.stderr);
-    assert!(told.contains("/no/such/directory") && told.lines().all(|line| line.starts_with('{')), "{told}");
+    let json = "[log]\nformat = \"json\"\n";
+    let required = format!("{json}[tls]\nrequire = true\n");
+    for (line, settings, said) in [
+        ("Plugin Directory = /no/such/directory", json, "/no/such/directory"),
+        ("No Such Directive = 1", json, "^"),
+        ("Messages = nobody", json, "nobody"),
+        ("TLS PSK Enable = no", &required, "tls.require is set"),
+        ("PKI Signatures = yes; PKI Keypair = /no/such/file", json, "/no/such/file"),
+    ] {
+        place.configure(&format!("  {line}\n"));
+        fs::write(place.directory.join("bacula-fd.toml"), settings).unwrap();
+        let output = place.run(&["-f", "-c"]);
+        assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{line}");
+        let told = text(&output.stderr);
+        assert!(told.contains(said) && told.lines().all(|line| line.starts_with('{')), "{line}: {told}");
+    }
 }
 
 /// Also what is said where a message can't be delivered, and what a list of tags does.

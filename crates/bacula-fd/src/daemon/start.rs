@@ -36,7 +36,7 @@ use crate::delivery::writer::Writer;
 use crate::job::snapshots::left;
 use crate::metrics::collectors;
 use crate::metrics::prometheus;
-use crate::print::{is_json, print, say, tell};
+use crate::print::{explain, is_json, print, say, tell};
 use crate::security::certificates::ResourceCertificates;
 use crate::security::pki_keys;
 use crate::shared::daemon::Daemon;
@@ -168,7 +168,7 @@ fn say_here(message: StockMessage) {
 
 /// Ends the start with this text on standard error.
 fn ended_by(text: impl AsRef<[u8]>) -> Ended {
-    print(&mut io::stderr(), text.as_ref());
+    explain(text.as_ref());
     Ended(1)
 }
 
@@ -320,7 +320,7 @@ fn load(cli: &Cli) -> Result<Config, Ended> {
             say_here(message);
         }
         // In addition to the stock daemon's message on standard output: the place and a hint.
-        print(&mut io::stderr(), error.explanation().as_bytes());
+        explain(error.explanation().as_bytes());
         Ended(error.exit_status())
     })
 }
