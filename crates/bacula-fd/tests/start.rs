@@ -384,6 +384,17 @@ fn it_may_open_more_files_than_the_programs_that_it_starts() {
     assert_eq!(fs::read_to_string(limit).unwrap(), "256\n");
 }
 
+/// What is behind would be missing, as `TLS Require` or the list of a Director.
+#[test]
+fn a_configuration_of_which_a_part_would_be_left_out_is_refused() {
+    let place = Place::new("large");
+    let whole = fs::read_to_string(place.config()).unwrap();
+    fs::write(place.config(), format!("{whole}@|\"yes #\"\n")).unwrap();
+    let output = place.run(&["-t", "-c"]);
+    let said = text(&output.stdout);
+    assert!(output.status.code() == Some(1) && said.contains("|yes #: File too large"), "{:?}: {said}", output.status);
+}
+
 /// A supervisor may have it start so; the kernel then keeps no child's status.
 #[test]
 fn it_learns_how_programs_end_where_its_parent_ignores_that() {

@@ -42,4 +42,4 @@ pub use settings::{
 pub use stock_message::StockMessage;
 pub use syntax::document::Document;
 pub use syntax::error::{Place, SyntaxError};
-pub use syntax::source::{AddressFamily, Source};
+pub use syntax::source::{AddressFamily, MAX_FILE, Source};

@@ -8,14 +8,14 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt};
 use std::path::Path;
 use std::process::Stdio;
 
-use fd_config::{AddressFamily, DirectoryState, KeyProblem, Source, Surroundings, Tls};
+use fd_config::{AddressFamily, DirectoryState, KeyProblem, MAX_FILE, Source, Surroundings, Tls};
 use fd_os::{io_error_text, resolver_text};
 use fd_transport::ConnectError;
 
 use crate::security::{certificates, own_file, pki_keys};
 
-/// Longest configuration file that is read, and the most that a program in one may print, in bytes.
-const MAX_FILE: u64 = 64 << 20;
+/// Bytes that are read: one more than a file may have, which shows that it is too large.
+const MOST: u64 = MAX_FILE as u64 + 1;
 
 /// The host that the daemon runs on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -31,8 +31,9 @@ pub(crate) fn read_settings(path: &Path) -> io::Result<Option<String>> {
         opened => opened?,
     };
     let mut text = String::new();
-    file.take(MAX_FILE).read_to_string(&mut text)?;
-    Ok(Some(text))
+    file.take(MOST).read_to_string(&mut text)?;
+    // Without what is behind its end, it would say less than the administrator wants.
+    if text.len() > MAX_FILE { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(Some(text)) }
 }
 
 impl Source for Host {
@@ -40,7 +41,7 @@ impl Source for Host {
         let path = Path::new(OsStr::from_bytes(name));
         let file = fs::File::open(path).map_err(|error| io_error_text(&error))?;
         let mut content = Vec::new();
-        match file.take(MAX_FILE).read_to_end(&mut content) {
+        match file.take(MOST).read_to_end(&mut content) {
             Ok(_) => Ok(content),
             Err(_) if path.is_dir() => Ok(Vec::new()),
             Err(error) => Err(io_error_text(&error)),
@@ -83,7 +84,7 @@ impl Source for Host {
     }
 }
 
-/// What a program printed, [`MAX_FILE`] at most, and whether it succeeded.
+/// What a program printed, [`MOST`] bytes at most, and whether it succeeded.
 fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
     let (name, arguments) = argv.split_first()?;
     let mut child = fd_os::process::command(OsStr::from_bytes(name))
@@ -95,7 +96,7 @@ fn output(argv: &[Vec<u8>]) -> Option<(Vec<u8>, bool)> {
         .ok()?;
     let mut printed = Vec::new();
     // A program that prints more gets a closed pipe.
-    let read = child.stdout.take().map(|output| output.take(MAX_FILE).read_to_end(&mut printed));
+    let read = child.stdout.take().map(|output| output.take(MOST).read_to_end(&mut printed));
     let status = child.wait().ok()?;
     read?.ok()?;
     Some((printed, status.success()))
@@ -150,7 +151,18 @@ mod tests {
         assert_eq!(Host.run_program(&argv(&["echo", "x"])), b"x\n");
         assert_eq!(Host.run_shell(&argv(&["sh", "-c", "echo x; exit 1"])), None);
         assert_eq!(Host.run_program(&argv(&["/no/such/program"])), b"");
-        assert_eq!(Host.run_program(&argv(&["yes"])).len() as u64, MAX_FILE);
+        assert_eq!(Host.run_program(&argv(&["yes"])).len() as u64, MOST);
+    }
+
+    #[test]
+    fn what_is_too_large_is_not_cut_to_what_is_allowed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let name = file.path().as_os_str().as_bytes();
+        for (length, error) in [(MOST - 1, None), (MOST, Some(io::ErrorKind::FileTooLarge))] {
+            file.as_file().set_len(length).unwrap();
+            assert_eq!(read_settings(file.path()).err().map(|error| error.kind()), error);
+            assert_eq!(Host.read_file(name).map(|content| content.len() as u64), Ok(length));
+        }
     }
 
     #[test]

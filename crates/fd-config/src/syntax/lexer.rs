@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::syntax::error::{Place, SyntaxError, secret_from};
 use crate::syntax::input::{Char, Input, State};
-use crate::syntax::source::Source;
+use crate::syntax::source::{MAX_FILE, Source};
 use crate::syntax::token::Token;
 use crate::texts::{self, Text};
 use fd_messages::split_arguments;
@@ -442,7 +442,8 @@ impl<'s> Lexer<'s> {
             contents
         };
         self.bytes = self.bytes.saturating_add(contents.len());
-        if self.bytes > MAX_BYTES { Err(texts::FILE_TOO_LARGE.to_owned()) } else { Ok(contents) }
+        let is_too_large = contents.len() > MAX_FILE || self.bytes > MAX_BYTES;
+        if is_too_large { Err(texts::FILE_TOO_LARGE.to_owned()) } else { Ok(contents) }
     }
 
     fn read_source(&mut self, name: &[u8]) -> Result<Vec<u8>, String> {

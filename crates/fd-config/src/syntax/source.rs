@@ -5,6 +5,10 @@
 
 use core::net::IpAddr;
 
+/// Bytes of one file, or of what a program prints. What is longer is refused; a source may leave
+/// out what is behind one byte more.
+pub const MAX_FILE: usize = 64 << 20;
+
 /// The family that a host name is looked up for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AddressFamily {
