@@ -562,6 +562,16 @@ pub(crate) fn open_failed(path: &str, reason: &str) -> String {
     format!("fopen {path} failed: ERR={reason}")
 }
 
+/// Mail that can't wait in its file.
+pub(crate) fn mail_not_spooled(file: &Path, reason: &str) -> String {
+    format!("Msg delivery error: {}", open_failed(&file.to_string_lossy(), reason))
+}
+
+/// A destination without a name.
+pub(crate) fn not_written(place: &str, reason: &str) -> String {
+    format!("write to {place} failed: ERR={reason}")
+}
+
 /// The version that the Director reads; below 13.0.0 it would shift every message type
 /// (reference 01 §7).
 pub(crate) const VERSION: &str = "15.0.3";

@@ -87,8 +87,7 @@ impl LocalDestinations {
                 DestinationKind::Director | DestinationKind::Console | DestinationKind::Catalog => Ok(()),
             };
             if let Err(error) = counted(delivered) {
-                let path = String::from_utf8_lossy(&destination.place).into_owned();
-                undelivered(&texts::open_failed(&path, &fd_os::io_error_text(&error)));
+                undelivered(&self.failure(&destination, &error));
             }
         }
     }
@@ -127,12 +126,32 @@ impl LocalDestinations {
         self.programs.finish();
     }
 
+    /// What is told of a destination that does not take a message (reference 06 §7.7).
+    fn failure(&self, destination: &Destination, error: &io::Error) -> String {
+        let reason = fd_os::io_error_text(error);
+        match destination.kind {
+            DestinationKind::Mail | DestinationKind::MailOnError | DestinationKind::MailOnSuccess => {
+                texts::mail_not_spooled(&self.spool_file(), &reason)
+            }
+            DestinationKind::Stdout => texts::not_written("standard output", &reason),
+            DestinationKind::Stderr => texts::not_written("standard error", &reason),
+            DestinationKind::Syslog => texts::not_written("the host's log", &reason),
+            DestinationKind::Operator => reason,
+            _ => texts::open_failed(&String::from_utf8_lossy(&destination.place), &reason),
+        }
+    }
+
+    /// Where mail waits for a moment. The stock daemon's name has the daemon's twice, which a long
+    /// one leaves no room for.
+    fn spool_file(&self) -> PathBuf {
+        self.working_directory.join(format!("{}.1.mail", self.name))
+    }
+
     fn spool(&mut self, place: usize, dated: &[u8]) -> io::Result<()> {
         if let Some(file) = self.mail.get_mut(&place) {
             return file.write_all(dated);
         }
-        // The stock daemon's has the name twice, which a long one leaves no room for.
-        let path = self.working_directory.join(format!("{}.1.mail", self.name));
+        let path = self.spool_file();
         let mut file = own_file::create(&path, 0o600)?;
         // A daemon that is killed leaves no mail behind. What can't be removed is replaced by the
         // next one.
