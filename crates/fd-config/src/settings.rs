@@ -334,11 +334,12 @@ impl Settings {
     }
 
     /// Where the settings file of a configuration file is looked for: beside it, or, if a program
-    /// prints it or it comes through a pipe, in `/etc/bacula`.
+    /// prints it, it comes through a pipe or has no name, in `/etc/bacula`.
     pub fn path_beside(config_file: &OsStr) -> PathBuf {
         const PRINTED: [&[u8]; 4] = [b"|", b"/dev/fd/", b"/dev/stdin", b"/proc/"];
         let is_printed = PRINTED.iter().any(|head| config_file.as_bytes().starts_with(head));
-        let file = if is_printed { OsStr::new("/etc/bacula/bacula-fd.conf") } else { config_file };
+        let has_place = !is_printed && !config_file.is_empty();
+        let file = if has_place { config_file } else { OsStr::new("/etc/bacula/bacula-fd.conf") };
         Path::new(file).with_file_name(SETTINGS_FILE)
     }
 }

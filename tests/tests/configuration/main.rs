@@ -241,7 +241,7 @@ fn arguments_are_taken_as_the_stock_daemon_takes_them() -> Result<()> {
     fs::write(&file, include_str!("tools/debian.conf").replace("@WORK@", &work.to_string_lossy())).unwrap();
     let file = file.to_string_lossy().into_owned();
     let pipe = format!("|cat {file}");
-    let rows: [&[&str]; 19] = [
+    let rows: [&[&str]; 20] = [
         &[&file],
         &["-c", "/nope", &file],
         &["-c", "/nope"],
@@ -250,6 +250,7 @@ fn arguments_are_taken_as_the_stock_daemon_takes_them() -> Result<()> {
         &["-u", "nosuch", "-g", "nosuch", "-c", &file],
         &["-c", &file, "extra"],
         &["-c", "/"],
+        &["-c", ""],
         &["-c", &pipe],
         &["-vfPsT", "-c", &file],
         &["-m", "-c", &file],
@@ -315,6 +316,7 @@ fn the_json_view_takes_the_options_of_the_stock_one() -> Result<()> {
         "-D -D",
         "-t -D",
     ];
+    assert_eq!(programs.json(programs.under_test, &["-c", ""])?, programs.json(Fd::Stock, &["-c", ""])?);
     let wrong = in_parallel(&options, |option| {
         let mut args: Vec<&str> = option.split_whitespace().collect();
         args.push(&file);

@@ -57,7 +57,8 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Wish, CliError
     if apart.positional.len() > 1 || (wish.directives.is_some() && wish.resource.is_none()) {
         return Err(usage(Vec::new()));
     }
-    wish.file = cli::resolve(apart.positional.pop().or(file).unwrap_or_else(cli::default_file));
+    let named = apart.positional.pop().or(file).filter(|name| !name.is_empty());
+    wish.file = cli::resolve(named.unwrap_or_else(cli::default_file));
     Ok(wish)
 }
 

@@ -145,7 +145,7 @@ fn the_file_stands_beside_the_configuration() {
     assert_eq!(beside("fd.conf"), Path::new("bacula-fd.toml"));
     assert_eq!(beside("/dev/shm/x/fd.conf"), Path::new("/dev/shm/x/bacula-fd.toml"));
     // What has no place of its own.
-    for printed in ["|gpg -d /root/fd.conf.gpg", "/dev/fd/63", "/dev/stdin", "/proc/thread-self/fd/3"] {
+    for printed in ["|gpg -d /root/fd.conf.gpg", "/dev/fd/63", "/dev/stdin", "/proc/thread-self/fd/3", ""] {
         assert_eq!(beside(printed), Path::new("/etc/bacula/bacula-fd.toml"), "{printed}");
     }
 }

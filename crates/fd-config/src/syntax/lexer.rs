@@ -21,6 +21,8 @@ const MAX_INCLUDES: usize = 20_000;
 const MAX_BYTES: usize = 256 << 20;
 /// Longest name.
 const MAX_NAME: usize = 127;
+/// The directory of configurations, which is meant by an empty name of the main file.
+const DIRECTORY: &[u8] = b"/etc/bacula/";
 /// The replacement of an end of line inside the quoted name of an include.
 const END_OF_LINE_BYTE: u8 = 0xfe;
 
@@ -53,12 +55,13 @@ impl<'s> Lexer<'s> {
         let input = Input::new(file_name.to_vec(), Rc::default());
         let (parents, no_identifiers, secret_line) = (Vec::new(), false, None);
         let mut lexer = Self { source, kept, input, parents, includes: 0, bytes: 0, no_identifiers, secret_line };
-        match lexer.contents(file_name) {
+        let opened = if file_name.is_empty() { DIRECTORY } else { file_name };
+        match lexer.contents(opened) {
             Ok(bytes) => {
                 lexer.input.bytes = bytes;
                 Ok(lexer)
             }
-            Err(reason) => Err(lexer.fail(&texts::CANNOT_OPEN_FILE, [file_name.to_vec(), reason.into_bytes()])),
+            Err(reason) => Err(lexer.fail(&texts::CANNOT_OPEN_FILE, [opened.to_vec(), reason.into_bytes()])),
         }
     }
 
