@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 
-use crate::daemon::cli::{self, Cli};
+use crate::daemon::cli::{self, Cli, CliError};
 use crate::diagnose::texts;
 
 /// A Storage Daemon's port if none is named.
@@ -43,7 +43,11 @@ pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Wis
             _ => of_the_daemon.push(argument),
         }
     }
-    let cli = cli::parse(of_the_daemon).map_err(|error| error.standard_error(texts::USAGE))?;
+    let cli = cli::parse(of_the_daemon).map_err(|error| match error {
+        // The daemon says it in a form that has no usage.
+        CliError::KeepWithoutUser => format!("{error}\n{}", texts::USAGE).into_bytes(),
+        CliError::Usage { .. } => error.standard_error(texts::USAGE),
+    })?;
     Ok(Wish { cli, json, storages })
 }
 
@@ -97,9 +101,10 @@ mod tests {
         let wish = parse(words(&["--diagnose", "--storage", "a", "-c", "/x", "--json", "--storage", "b:2"])).unwrap();
         assert_eq!((wish.cli.config_file.to_str(), wish.json), (Some("/x"), true));
         assert_eq!(wish.storages, [("a".to_owned(), 9103), ("b".to_owned(), 2)]);
-        for bad in [&["--diagnose", "--storage"][..], &["--diagnose", "--xml"], &["--diagnose", "-c"]] {
-            let text = String::from_utf8(parse(words(bad)).unwrap_err()).unwrap();
+        for bad in [&["--storage"][..], &["--xml"], &["-c"], &["-k"]] {
+            let text = String::from_utf8(parse(words(&[&["--diagnose"], bad].concat())).unwrap_err()).unwrap();
             assert!(text.contains("Usage: bacula-fd --diagnose"), "{text}");
+            assert_eq!(text.contains("-k option has no meaning without -u option."), bad == ["-k"], "{text}");
         }
     }
 }
