@@ -93,6 +93,13 @@ pub(super) fn unknown_director(messages: &str, director: &[u8]) -> String {
     format!("Messages \"{messages}\" has a Director \"{}\", which no resource defines", director.escape_ascii())
 }
 
+/// Types that no destination of the resource has.
+pub(super) fn unheard_of(messages: &str, types: &[&str]) -> String {
+    format!("no destination of Messages \"{messages}\" takes {}: jobs count none of these", types.join(", "))
+}
+
+pub(super) const HINT_UNHEARD_OF: &str =
+    "add them to a destination: without them a job ends OK that could not read its files";
 pub(super) const HINT_EMPTY_PASSWORD: &str = "give it a long random one, here and in the Director's Client resource";
 /// In place of an address of IPv6 to listen on.
 pub(super) fn listen_on(address: Ipv6Addr, port: u16) -> String {

@@ -6,6 +6,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use fd_config::{AddressFamily, CheckFailure, Config, DestinationKind, Settings, Source, SyntaxError, Unchecked};
+use fd_messages::MessageType;
 use fd_os::io_error_text;
 
 use super::case::Read;
@@ -49,6 +50,7 @@ pub(in crate::diagnose) fn read(file: &OsStr, patience: &Patience) -> (Vec<Findi
             }
             findings.extend(open_doors(&config));
             findings.extend(unknown_directors(&config));
+            findings.extend(unheard_of(&config));
             findings.insert(0, good(file, &config, source.files.len()));
             (findings, Some(Read { config, settings, settings_file, files: source.files }))
         }
@@ -91,6 +93,17 @@ fn unknown_directors(config: &Config) -> impl Iterator<Item = Finding> {
         let text = texts::unknown_director(&messages.name, &place.place);
         Finding::warning(texts::CONFIGURATION, text, texts::HINT_UNKNOWN_DIRECTOR)
     })
+}
+
+/// Kinds of trouble that the resource in use gives to no destination: they do not count for a job,
+/// either (reference 06 §7.3).
+fn unheard_of(config: &Config) -> Option<Finding> {
+    let messages = &config.file_daemon.messages;
+    let kinds = [(MessageType::Fatal, "fatal"), (MessageType::Error, "error"), (MessageType::Warning, "warning")];
+    let unheard = kinds.into_iter().filter(|(kind, _)| !messages.wants(kind.number()));
+    let names: Vec<_> = unheard.map(|(_, name)| name).collect();
+    let text = texts::unheard_of(&messages.name, &names);
+    (!names.is_empty()).then(|| Finding::warning(texts::CONFIGURATION, text, texts::HINT_UNHEARD_OF))
 }
 
 /// A line that can't be understood: its place, the reason, and the hints of the explanation.

@@ -390,6 +390,34 @@ fn a_director_that_must_be_called_and_a_named_storage_daemon_are_faults() {
     assert_eq!(states(&found(network::check, "", &world)), [State::Good, State::Fault]);
 }
 
+/// Of such jobs neither metrics nor the Director tell anything else.
+#[test]
+fn messages_without_a_place_for_trouble_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("bacula-fd.conf");
+    for (destinations, told) in [
+        ("director = d = info", Some("takes fatal, error, warning: ")),
+        ("director = d = all, !saved", None),
+        ("director = d = fatal, error\n append = /var/log/x = warning", None),
+        ("director = d = all\n }\nMessages { Name = other; director = d = fatal, error", None),
+        ("director = d = fatal, error\n }\nMessages { Name = other; director = d = all", Some("takes warning: ")),
+        // What is taken out again still counts.
+        ("director = d = all, !fatal", None),
+    ] {
+        let text = format!(
+            "Director {{ Name = d; Password = p }}\n\
+             FileDaemon {{ Name = x-fd; WorkingDirectory = /w; PidDirectory = /w }}\n\
+             Messages {{ Name = m; {destinations}\n}}\n"
+        );
+        std::fs::write(&file, text).unwrap();
+        let found = configuration::read(file.as_os_str(), &Patience::new()).0;
+        let expected: Vec<_> = std::iter::once(State::Good).chain(told.map(|_| State::Warning)).collect();
+        assert_eq!(states(&found), expected, "{destinations}: {found:?}");
+        let text = &found[found.len() - 1].text;
+        assert!(told.is_none_or(|told| text.contains("\"m\"") && text.contains(told)), "{destinations}: {text}");
+    }
+}
+
 #[test]
 fn a_configuration_that_lets_in_more_than_it_seems_is_told() {
     let folder = tempfile::tempdir().unwrap();
