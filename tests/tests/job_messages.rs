@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Result, StockRecord, undated, wait_for};
+use bed::{Bed, BedOptions, ClientOptions, Fd, FileSet, PATIENCE, Restore, Result, StockRecord, undated, wait_for};
 
 /// Keeps what it is called with in a file of its own, named by its first argument.
 const KEEPER: &str = r#"#!/bin/sh
@@ -87,6 +87,54 @@ fn messages_by_mail_and_to_the_operator_are_those_of_the_stock_daemon() -> Resul
         wrong.extend(record.differences("two jobs", what, &input, &lines)?);
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+/// A script may write what looks like one of them.
+#[test]
+fn only_indented_lines_about_what_is_left_out_have_no_date() -> Result<()> {
+    skip::lacks!(bed::lacks_mounts());
+    let mut options = BedOptions::new("dates", [ClientOptions::new(Fd::under_test()?).named(NAME)])?;
+    let (place, tree) = (options.folder.make("place")?, options.folder.make("tree")?);
+    let script = place.join("script");
+    scripts::write(&script, "echo '      from the script'; echo 'a total:      5'").unwrap();
+    let client = &mut options.clients[0];
+    client.mount_first(&format!(
+        "mount -t tmpfs none '{tree}' && mkdir -p '{tree}'/other '{tree}'/ignored '{tree}'/top/below && \
+         mount -t proc none '{tree}/other' && touch '{tree}/ignored/.nobackup' '{tree}/top/file'",
+        tree = tree.display()
+    ));
+    client.messages = vec![format!("Append = {}/all = all", place.display())];
+    client.job = vec![format!("Client Run Before Job = \"{}\"", script.display())];
+    let set = |name: &str, options: &[&str], top: &Path| {
+        FileSet::new(name, options, &[top]).with("Exclude Dir Containing = .nobackup")
+    };
+    options.file_sets = vec![
+        set("One", &["OneFS = yes"], &tree),
+        set("Types", &["OneFS = no", "FS Type = tmpfs"], &tree),
+        set("Flat", &["Recurse = no"], &tree.join("top")),
+    ];
+    let back = options.folder.make("back")?;
+    let bed = Bed::start(options)?;
+    for name in ["One", "Types", "Flat"] {
+        let job = bed.backup(NAME, &format!("level=Full fileset={name}"))?.row.id;
+        bed.restore(&Restore { job, from: NAME, onto: NAME, to: &back, replace: "never" })?;
+    }
+    for (text, has_date) in [
+        ("is a different filesystem. Will not descend", false),
+        ("Disallowed filesystem. Will not descend", false),
+        ("Recursion turned off. Will not descend", false),
+        ("Skipping ignored directory", true),
+        ("File skipped. Already exists", true),
+        ("      from the script", true),
+        ("a total:      5", true),
+    ] {
+        let line = wait_for(text, PATIENCE, || {
+            let all = fs::read_to_string(place.join("all")).unwrap_or_default();
+            Ok(all.lines().find(|line| line.contains(text)).map(undated).ok_or(all))
+        })?;
+        assert_eq!(line.starts_with("DATE "), has_date, "{line}");
+    }
     Ok(())
 }
 

@@ -199,14 +199,24 @@ impl LocalDestinations {
 /// What a backup could not save has its date; it differs from what a verify could not look at by
 /// the quotes around the path.
 fn is_listing(type_number: u8, line: &[u8]) -> bool {
-    const INDENTED: &[u8] = b":      ";
     let is = |kind: MessageType| type_number == kind.number();
     is(MessageType::Saved)
         || is(MessageType::Restored)
         || ((is(MessageType::Skipped)
             || is(MessageType::Info)
             || (is(MessageType::NotSaved) && !has_quoted_path(line)))
-            && line.windows(INDENTED.len()).any(|window| window == INDENTED))
+            && text_of(line).starts_with(b"     "))
+}
+
+/// What stands behind the head of a job's line, `NAME JobId N: `.
+fn text_of(line: &[u8]) -> &[u8] {
+    behind(behind(line, b" JobId "), b": ")
+}
+
+/// What stands behind the first place that has this text.
+fn behind<'l>(line: &'l [u8], text: &[u8]) -> &'l [u8] {
+    let found = line.windows(text.len()).position(|window| window == text);
+    found.and_then(|at| line.get(at + text.len()..)).unwrap_or_default()
 }
 
 /// Whether the first path of a line is quoted; it may have no slash, or a quote in it.

@@ -188,3 +188,16 @@ fn what_a_backup_could_not_save_has_a_date_and_what_a_verify_could_not_look_at_h
         assert!(is_listing(&format!("Could not stat {plain}")), "{plain}");
     }
 }
+
+#[test]
+fn a_line_of_a_script_has_a_date_whatever_is_in_it() {
+    let is_listing = |kind: MessageType, text: &str| {
+        super::is_listing(kind.number(), format!("tst-fd JobId 1: {text}\n").as_bytes())
+    };
+    for text in ["ClientRunBeforeJob:      x", "ClientRunBeforeJob: tst-fd JobId 1:      x", "Total:      5"] {
+        assert!(!is_listing(MessageType::Info, text), "{text}");
+    }
+    assert!(is_listing(MessageType::Info, "     Recursion turned off. Will not descend from /a into /a/b"));
+    assert!(is_listing(MessageType::Skipped, "     Unchanged file skipped: /a"));
+    assert!(!is_listing(MessageType::Skipped, "File skipped. Already exists: /a"));
+}
