@@ -292,7 +292,7 @@ impl Verify<'_, '_> {
     fn digest(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
         let (Some(wanted), true) = (self.checks.digest, self.file.is_some()) else { return Ok(()) };
         self.end_scan()?;
-        self.finish();
+        self.finish(true);
         let Some(file) = &mut self.file else { return Ok(()) };
         if !file.is_encrypted && !file.is_elsewhere() {
             if stream.digest_kind() == Some(wanted) {
@@ -317,8 +317,8 @@ impl Verify<'_, '_> {
         Ok(())
     }
 
-    /// The data of the current file is complete.
-    fn finish(&mut self) {
+    /// The data of the current file is complete. `has_digest`: there is one to compare it with.
+    fn finish(&mut self, has_digest: bool) {
         let Some(file) = self.file.as_mut().filter(|file| file.stage == Stage::Open) else { return };
         file.stage = Stage::Finished;
         // What a plugin has saved without any data may have a size all the same, and a plugin need
@@ -328,8 +328,10 @@ impl Verify<'_, '_> {
         } else {
             file.has_data || !file.is_encrypted
         };
-        let size_matters =
-            self.checks.size && has_size && !file.is_elsewhere() && file.file_type == Some(FileType::Regular);
+        // Where digests are to be compared, a file that has neither data nor a digest may have lost
+        // both.
+        let is_asked = self.checks.size || self.checks.digest.is_some() && !file.has_data && !has_digest;
+        let size_matters = is_asked && has_size && !file.is_elsewhere() && file.file_type == Some(FileType::Regular);
         if size_matters && i64::try_from(file.size) != Ok(file.recorded_size) {
             let text = texts::size_differs(&file.name, file.size, file.recorded_size);
             self.report.now(MessageType::Info, &text);
@@ -370,7 +372,7 @@ impl Verify<'_, '_> {
 
     /// Ends the current file.
     fn close(&mut self) {
-        self.finish();
+        self.finish(false);
         self.check_catalog();
         self.file = None;
     }

@@ -3,7 +3,7 @@
 
 use fd_messages::MessageType;
 use fd_records::{DigestKind, FileType, Stream};
-use fd_restore::verify::VerifyError;
+use fd_restore::verify::{Checks, VerifyError};
 use fd_restore::{End, SequenceError};
 
 use crate::damage::{everything, next, pick};
@@ -176,12 +176,24 @@ fn a_file_of_which_no_data_comes_differs() {
     let verified = verify_data(&volume, MD5, None);
     let text = "   st_size  differs on \"/f\". Vol: 0 File: 5\n";
     assert_eq!((verified.findings(), verified.differs()), (vec![(MessageType::Info, text)], true));
+    // Also where sizes are not asked for, if its digest is lost as well.
+    let digests = Checks { size: false, ..MD5 };
+    let verified = verify_data(&volume, digests, None);
+    assert_eq!((verified.findings(), verified.differs()), (vec![(MessageType::Info, text)], true));
+    // It was emptied while it was saved.
+    let mut emptied = Volume::new();
+    emptied.put(&saved).record(Stream::MD5, &md5(b""));
+    for (volume, checks) in [(&emptied, digests), (&volume, Checks::default())] {
+        assert_eq!(verify_data(volume, checks, None).findings(), []);
+    }
     // What a plugin has saved may have no data, links and encrypted files have none to compare.
     let mut volume = Volume::new();
     volume.record(Stream::PLUGIN_NAME, b"1 1 1 tp:x\0").put(&saved).record(Stream::PLUGIN_NAME, b"1 0");
     saved.file_type = FileType::HardLink;
     volume.put(&saved);
-    assert!(!verify_data(&volume, MD5, None).differs());
+    for checks in [MD5, digests] {
+        assert!(!verify_data(&volume, checks, None).differs());
+    }
 }
 
 #[test]
