@@ -58,7 +58,8 @@ impl Conversation<'_> {
         self.list(&lines)
     }
 
-    /// The files that were chosen, for the plugin of this file. There is no reply.
+    /// The files that were chosen, for the plugin of this file. There is no reply. An empty frame
+    /// ends the list as well (reference 02 §4.16).
     fn read_file_list(&mut self, plugin: &[u8]) -> Flow {
         loop {
             let file = match self.channel.recv(IDLE_LIMIT) {
