@@ -118,9 +118,9 @@ pub(super) fn seconds_of(job: &Job) -> u64 {
     u64::try_from(clock::seconds() - job.started).unwrap_or(0).max(1)
 }
 
-/// The file that a job is at, without a password.
+/// The file that a job is at, without passwords.
 pub(super) fn current_file(job: &Job) -> Vec<u8> {
-    mask_password(&job.progress.current_file())
+    mask_passwords(&job.progress.current_file())
 }
 
 fn director(session: &Session) -> String {
@@ -179,15 +179,18 @@ fn files_line(job: &Job) -> String {
     format!("    Files: Restored={} Expected={} Completed={percent}%\n", commas(examined), commas(expected))
 }
 
-/// A plug-in's command line may hold a password; status shows none. Other bytes stay as they are.
-fn mask_password(path: &[u8]) -> Vec<u8> {
+/// A plug-in's command line may hold passwords; status shows none. Other bytes stay as they are.
+fn mask_passwords(mut path: &[u8]) -> Vec<u8> {
     const WORD: &[u8] = b"password=";
-    let Some(at) = path.windows(WORD.len()).position(|word| word.eq_ignore_ascii_case(WORD)) else {
-        return path.to_vec();
-    };
-    let (head, tail) = path.split_at_checked(at.saturating_add(WORD.len())).unwrap_or((path, &[]));
-    let rest = tail.iter().position(|byte| *byte == b' ').and_then(|end| tail.get(end..)).unwrap_or_default();
-    [head, b"***", rest].concat()
+    let mut masked = Vec::new();
+    while let Some(at) = path.windows(WORD.len()).position(|word| word.eq_ignore_ascii_case(WORD)) {
+        let (head, tail) = path.split_at_checked(at.saturating_add(WORD.len())).unwrap_or((path, &[]));
+        masked.extend_from_slice(head);
+        masked.extend_from_slice(b"***");
+        path = tail.iter().position(|byte| *byte == b' ').and_then(|end| tail.get(end..)).unwrap_or_default();
+    }
+    masked.extend_from_slice(path);
+    masked
 }
 
 /// One row of the history; `wide` separates the first columns, `narrow` the others.
@@ -273,8 +276,10 @@ mod tests {
         let job = Job::new(Identity::default(), 0);
         job.progress.set_current_file(b"p:/x:password=secret");
         assert_eq!(current_file(&job), b"p:/x:password=***");
-        assert_eq!(mask_password(b"/x\xff"), b"/x\xff");
-        assert_eq!(mask_password(b"p:Password=secret tail\xff"), b"p:Password=*** tail\xff");
-        assert_eq!(mask_password(b"password=secret"), b"password=***");
+        assert_eq!(mask_passwords(b"/x\xff"), b"/x\xff");
+        assert_eq!(mask_passwords(b"p:Password=secret tail\xff"), b"p:Password=*** tail\xff");
+        assert_eq!(mask_passwords(b"password=secret"), b"password=***");
+        let two = b"p: user_password=a host=h admin_PASSWORD=b password= end";
+        assert_eq!(mask_passwords(two), b"p: user_password=*** host=h admin_PASSWORD=*** password=*** end");
     }
 }
