@@ -79,6 +79,24 @@ pub fn job_session(port: u16, job: u32) -> Result<Peer> {
     Ok(peer)
 }
 
+/// Takes the next call of a File Daemon as the Storage Daemon of a scripted Director's job, and
+/// lets it log in.
+pub fn storage_session(listener: &TcpListener) -> Result<Peer> {
+    let mut peer = Peer::accepted("FD", listener)?;
+    peer.expect("Hello Bacula SD: Start Job ")?;
+    peer.send(b"sdcaps: dedup=0 hash=1 dedup_block=65536 min_dedup_block=1024 max_dedup_block=66556\n")?;
+    peer.expect("fdcaps: ")?;
+    let challenge = "auth cram-md5 <1122334.1234567@script-sd> ssl=0\n";
+    peer.send(challenge.as_bytes())?;
+    peer.hear_answer(SD_KEY, challenge)?;
+    peer.send(b"1000 OK auth\n")?;
+    let challenge = peer.expect("auth cram-md5 <")?;
+    peer.send(&answer(SD_KEY, &challenge))?;
+    peer.expect("1000 OK auth\n")?;
+    peer.send(b"3000 OK Hello 30008\n")?;
+    Ok(peer)
+}
+
 /// One end of a connection.
 #[derive(Debug)]
 pub struct Peer {

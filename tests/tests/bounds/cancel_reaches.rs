@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use bed::peer::{EOD, Frame, Peer, director_session, job_session};
+use bed::peer::{EOD, Frame, Peer, director_session, job_session, storage_session};
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, make_fifo, thread_names, wait_for,
 };
@@ -148,6 +148,40 @@ fn a_cancel_ends_the_wait_for_a_storage_daemon() -> Result<()> {
         // Who has ordered it knows why it ends.
         let is_quiet = end.contains(" Errors=0 ") && !said.iter().any(|text| text.contains("Fatal error"));
         assert!(is_quiet, "{order}, {storage}: {said:?}");
+    }
+    Ok(())
+}
+
+/// It waits until the connection is lost, which ours cuts when the job has not ended by itself
+/// after a second.
+#[test]
+fn a_stopped_job_whose_storage_daemon_opens_no_session_reports_no_error() -> Result<()> {
+    let fd = Fd::under_test()?;
+    let mut bed = bed_in_clear("stop-opening")?;
+    let port = bed.client("test")?.port();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let storage = format!("storage address=127.0.0.1 port={} ssl=0\n", listener.local_addr().unwrap().port());
+    let restore = format!("restore files=1 replace=a prelinks=0 where={}\n", bed.folder().join("to").display());
+    let cases = [
+        ("backup FileIndex=0\n", "append open session"),
+        (restore.as_str(), "read open session = "),
+        ("verify level=volume\n", "read open session = "),
+        ("verify level=data\n", "read open session = "),
+    ];
+    for (job, (command, open)) in (1..).zip(cases) {
+        let mut peer = begin(port, job, &[storage.as_bytes()])?;
+        let mut storage = storage_session(&listener)?;
+        while peer.receive_text()? != "2000 OK storage\n" {}
+        peer.send(command.as_bytes())?;
+        storage.expect(open)?;
+        order_end(port, job, "stop")?;
+        let open = (fd == Fd::Ours).then_some(storage);
+        let said: Vec<_> = peer.rest()?.iter().map(Frame::text).collect();
+        drop(open);
+        let end = said.iter().find(|text| text.starts_with("2800 End Job TermCode=73 ")).map_or("", String::as_str);
+        let is_told = said.iter().any(|text| text.contains("Fatal error: ")) && end.contains(" Errors=1 ");
+        let is_quiet = !said.iter().any(|text| text.contains("rror: ")) && end.contains(" Errors=0 ");
+        assert!(if fd == Fd::Ours { is_quiet } else { is_told }, "{command}: {said:?}");
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::thread;
 
-use bed::peer::{EOD, Frame, HEARTBEAT, Peer, SD_KEY, TERMINATE, answer, logged_in};
+use bed::peer::{EOD, Frame, HEARTBEAT, Peer, SD_KEY, TERMINATE, logged_in, storage_session};
 use bed::{Bed, BedOptions, ClientOptions, DIRECTOR, Fd, Result, descriptors};
 use records::{CONTENT, Damage, MTIME, Victim, victims};
 use walkdir::WalkDir;
@@ -44,18 +44,7 @@ fn hear(peer: &mut Peer, messages: &mut Vec<(u32, String)>) -> Result<Frame> {
 
 /// The Storage Daemon: takes one connection, lets it log in, and sends `session`.
 fn storage_daemon(listener: &TcpListener, session: &[u8], ends: bool) -> Result<()> {
-    let mut peer = Peer::accepted("FD", listener)?;
-    peer.expect("Hello Bacula SD: Start Job ")?;
-    peer.send(b"sdcaps: dedup=0 hash=1 dedup_block=65536 min_dedup_block=1024 max_dedup_block=66556\n")?;
-    peer.expect("fdcaps: ")?;
-    let challenge = "auth cram-md5 <1122334.1234567@script-sd> ssl=0\n";
-    peer.send(challenge.as_bytes())?;
-    peer.hear_answer(SD_KEY, challenge)?;
-    peer.send(b"1000 OK auth\n")?;
-    let challenge = peer.expect("auth cram-md5 <")?;
-    peer.send(&answer(SD_KEY, &challenge))?;
-    peer.expect("1000 OK auth\n")?;
-    peer.send(b"3000 OK Hello 30008\n")?;
+    let mut peer = storage_session(listener)?;
     peer.expect("read open session = ")?;
     peer.send(b"3000 OK open ticket = 1\n")?;
     peer.expect("read data 1\n")?;

@@ -155,21 +155,16 @@ fn none_died(job: &Job, plan: &BackupPlan, outbox: &Outbox) -> bool {
 }
 
 fn fail(job: &Job, outbox: &Outbox, error: &StorageError) {
-    if !has_ended(job) {
+    if !job.has_ended() {
         outbox.message(MessageType::Fatal, &error.message());
     }
     job.change_status(JobStatus::Error);
 }
 
-/// Whether it was canceled or stopped, or has failed: what a connection says then is no news.
-fn has_ended(job: &Job) -> bool {
-    job.status().is_canceled() || job.status().is_incomplete()
-}
-
 /// The socket's own words before the job's, as in the stock daemon (reference 01 §20).
 fn report_send_error(job: &Job, outbox: &Outbox, error: &ChannelError) {
     let silent = matches!(error.fault, Fault::Canceled | Fault::HasErrors | Fault::Terminated);
-    if !silent && !has_ended(job) {
+    if !silent && !job.has_ended() {
         outbox.message(MessageType::Error, &texts::SOCKET_ERROR.of(error.to_string()));
     }
 }

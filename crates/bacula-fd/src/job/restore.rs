@@ -119,7 +119,7 @@ pub(crate) fn run(
         Ok(ticket) => ticket,
         Err(error) => {
             let mut waiting = waiting;
-            if !job.status().is_canceled() {
+            if !job.has_ended() {
                 for (kind, text) in waiting.drain(..) {
                     outbox.message(kind, &text);
                 }

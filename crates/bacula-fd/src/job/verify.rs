@@ -49,7 +49,7 @@ pub(crate) fn of_volume(
     let ticket = match storage.open_read(job) {
         Ok(ticket) => ticket,
         Err(error) => {
-            if !job.status().is_canceled() {
+            if !job.has_ended() {
                 outbox.message(MessageType::Fatal, &error.message());
             }
             job.change_status(JobStatus::Error);

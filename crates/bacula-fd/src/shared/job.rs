@@ -109,6 +109,11 @@ impl Job {
         }
     }
 
+    /// Whether it was canceled or stopped, or has failed: what a connection says then is no news.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.status().is_canceled() || self.status().is_incomplete()
+    }
+
     /// Fails it where no message can be sent; [`Self::take_failure`] returns the first text.
     pub(crate) fn fail(&self, text: Vec<u8>) {
         self.failure.lock().get_or_insert(text);
