@@ -163,17 +163,21 @@ fn a_stopped_job_whose_storage_daemon_opens_no_session_reports_no_error() -> Res
     let storage = format!("storage address=127.0.0.1 port={} ssl=0\n", listener.local_addr().unwrap().port());
     let restore = format!("restore files=1 replace=a prelinks=0 where={}\n", bed.folder().join("to").display());
     let cases = [
-        ("backup FileIndex=0\n", "append open session"),
-        (restore.as_str(), "read open session = "),
-        ("verify level=volume\n", "read open session = "),
-        ("verify level=data\n", "read open session = "),
+        ("backup FileIndex=0\n", "append open session", 'B'),
+        (restore.as_str(), "read open session = ", 'B'),
+        ("verify level=volume\n", "read open session = ", 'C'),
+        ("verify level=data\n", "read open session = ", 'C'),
     ];
-    for (job, (command, open)) in (1..).zip(cases) {
+    for (job, (command, open, state)) in (1..).zip(cases) {
         let mut peer = begin(port, job, &[storage.as_bytes()])?;
         let mut storage = storage_session(&listener)?;
         while peer.receive_text()? != "2000 OK storage\n" {}
         peer.send(command.as_bytes())?;
         storage.expect(open)?;
+        let mut console = director_session(port, 0)?;
+        console.send(b".status current\n")?;
+        console.expect("2000 OK .status\n")?;
+        console.expect(&format!("JobId={job} JobStatus={state} JobErrors=0\n"))?;
         order_end(port, job, "stop")?;
         let open = (fd == Fd::Ours).then_some(storage);
         let said: Vec<_> = peer.rest()?.iter().map(Frame::text).collect();

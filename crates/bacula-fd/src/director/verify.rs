@@ -62,7 +62,6 @@ impl Conversation<'_> {
             self.say(MessageType::Fatal, texts::IMPROPER_SEQUENCE);
             return false;
         };
-        job.change_status(JobStatus::Blocked);
         let checks = Checks::of(&self.complete_fileset());
         let list = self.asked.accurate.clone();
         let (events, options) = (self.job_events(), std::mem::take(&mut self.asked.plugin_options));
