@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
-use bed::peer::{EOD, Frame, Peer, director_session, job_session, storage_session};
+use bed::peer::{EOD, Frame, HEARTBEAT, Peer, director_session, job_session, storage_session};
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, PATIENCE, Result, children, fifo_writer, make_fifo, thread_names, wait_for,
 };
@@ -188,6 +188,29 @@ fn a_stopped_job_whose_storage_daemon_opens_no_session_reports_no_error() -> Res
         assert!(if fd == Fd::Ours { is_quiet } else { is_told }, "{command}: {said:?}");
     }
     Ok(())
+}
+
+/// Its connection must not look idle to a router.
+#[test]
+fn a_director_whose_job_waits_gets_heartbeats() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon sends none before the first file");
+    let mut client = ClientOptions::new(Fd::Ours).named("test");
+    client.file_daemon.push("Heartbeat Interval = 1".to_owned());
+    let mut bed = Bed::start(BedOptions::new("heartbeat", [client])?.in_clear())?;
+    let port = bed.client("test")?.port();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let storage_port = listener.local_addr().unwrap().port();
+    let mut peer = begin(port, 1, &[format!("storage address=127.0.0.1 port={storage_port} ssl=0\n").as_bytes()])?;
+    let mut storage = storage_session(&listener)?;
+    while peer.receive_text()? != "2000 OK storage\n" {}
+    peer.send(b"backup FileIndex=0\n")?;
+    peer.expect("2000 OK backup\n")?;
+    storage.expect("append open session")?;
+    for _ in 0..2 {
+        assert_eq!(peer.receive()?, Frame::Signal(HEARTBEAT));
+    }
+    cancel(port, 1)?;
+    must_end_canceled(&mut peer, "a backup")
 }
 
 /// A job that waits looks as if it hung, and only the other side's configuration is wrong, or its

@@ -16,7 +16,7 @@ use fd_session::JobStatus;
 use fd_session::command::{RestoreOrder, Where};
 use fd_transport::IDLE_LIMIT;
 
-use super::conversation::{Conversation, Flow};
+use super::conversation::{Conversation, Flow, Ticks};
 use crate::job::backup::LineWatch;
 use crate::job::hang_up::HangUp;
 use crate::job::matcher::Matcher;
@@ -302,26 +302,77 @@ impl Conversation<'_> {
         }
     }
 
-    /// Keeps the Director informed while a job runs: a heartbeat when its interval has passed,
-    /// progress every 30 s.
+    /// Keeps the Director informed while a job runs.
     fn keep_alive(&mut self, job: &Job) {
         let interval = self.daemon.config().file_daemon.heartbeat_interval;
-        if !interval.is_zero() && self.ticks.heartbeat.elapsed() >= interval {
-            self.ticks.heartbeat = Instant::now();
+        let due = self.ticks.due(Instant::now(), interval, job.kind());
+        if due.heartbeat {
             self.signal(Signal::Heartbeat);
         }
-        match self.ticks.progress {
-            None => self.ticks.progress = Some(Instant::now()),
-            Some(last) if last.elapsed() >= PROGRESS_INTERVAL && job.kind() != JobKind::System => {
-                self.ticks.progress = Some(Instant::now());
-                let progress = &job.progress;
-                self.reply(&texts::progress(job.identity.job_id, progress.files(), progress.job_bytes()));
-            }
-            Some(_) => {}
+        if due.progress {
+            let progress = &job.progress;
+            self.reply(&texts::progress(job.identity.job_id, progress.files(), progress.job_bytes()));
         }
+    }
+}
+
+/// What is to be sent at a look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Due {
+    heartbeat: bool,
+    progress: bool,
+}
+
+impl Ticks {
+    /// What is due now, and counts as sent: a heartbeat when its interval has passed, which is zero
+    /// for none, and progress every 30 s. Of progress the first look only starts the clock.
+    fn due(&mut self, now: Instant, interval: Duration, kind: JobKind) -> Due {
+        let since = |last| now.saturating_duration_since(last);
+        let heartbeat = !interval.is_zero() && since(self.heartbeat) >= interval;
+        if heartbeat {
+            self.heartbeat = now;
+        }
+        let last = *self.progress.get_or_insert(now);
+        let progress = since(last) >= PROGRESS_INTERVAL && kind != JobKind::System;
+        if progress {
+            self.progress = Some(now);
+        }
+        Due { heartbeat, progress }
     }
 }
 
 fn thread_name(job: &Job) -> String {
     format!("job {}", job.identity.job_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The seconds at which a job of this kind, looked at in these steps, sends heartbeats and
+    /// progress within 100 s.
+    fn sent(kind: JobKind, step: Duration, interval: u64) -> (Vec<u64>, Vec<u64>) {
+        let start = Instant::now();
+        let mut ticks = Ticks { heartbeat: start, progress: None };
+        let looks = (1..).map(|look| step * look).take_while(|passed| passed.as_secs() <= 100);
+        let looks: Vec<_> = looks
+            .map(|passed| (passed.as_secs(), ticks.due(start + passed, Duration::from_secs(interval), kind)))
+            .collect();
+        let when = |what: fn(&Due) -> bool| looks.iter().filter(|(_, due)| what(due)).map(|(at, _)| *at).collect();
+        (when(|due| due.heartbeat), when(|due| due.progress))
+    }
+
+    /// Reference 01 §17, 02 §6.8.
+    #[test]
+    fn heartbeats_and_progress_are_sent_at_the_first_look_after_their_time() {
+        let every_5: Vec<_> = (5..=100).step_by(5).collect();
+        let (heartbeats, progress) = sent(JobKind::Backup, BACKUP_TICK, 3);
+        assert_eq!((heartbeats, progress), (every_5, vec![35, 65, 95]));
+        assert_eq!(sent(JobKind::Backup, BACKUP_TICK, 12).0, [15, 30, 45, 60, 75, 90]);
+        assert_eq!(sent(JobKind::Restore, RESTORE_TICK, 3), (vec![30, 60, 90], vec![60, 90]));
+        assert_eq!(sent(JobKind::Verify, RESTORE_TICK, 45).0, [60]);
+        for interval in [0, 300] {
+            assert_eq!(sent(JobKind::System, BACKUP_TICK, interval), (vec![], vec![]));
+        }
+    }
 }

@@ -14,6 +14,11 @@ fn a_real_line() {
 }
 
 #[test]
+fn progress_is_a_line_that_a_director_can_read() {
+    assert_eq!(progress(7, 1_234, 5_000_000_000), b"Progress JobId=7 files=1234 bytes=5000000000 bps=0\n");
+}
+
+#[test]
 fn advice_about_keys_lets_nobody_read_them() {
     assert!(certificate_hint(Path::new("/k")).contains("umask 077; openssl req"));
 }
