@@ -269,9 +269,22 @@ pub(crate) fn key_type_hint(file: &Path) -> String {
     format!("{}: PKI needs RSA keys; openssl req -x509 -newkey rsa:2048 makes one", file.display())
 }
 
-/// The plugins in a status.
+/// The plugins in a status. The line is wrapped behind each doubling of its length, as in the stock
+/// daemon.
 pub(crate) fn plugins(names: &[Vec<u8>]) -> String {
-    format!(" Plugin: {} \n", String::from_utf8_lossy(&names.join(&b" "[..])))
+    let mut text = " Plugin: ".to_owned();
+    let mut longest = 80_usize;
+    for name in names {
+        text.push_str(&String::from_utf8_lossy(name));
+        if text.len() > longest {
+            text.push_str("\n   ");
+            longest = longest.saturating_mul(2);
+        } else {
+            text.push(' ');
+        }
+    }
+    text.push('\n');
+    text
 }
 
 /// A plugin whose settings can't be kept.

@@ -13,6 +13,22 @@ fn a_real_line() {
     assert_eq!(frame.len(), 111);
 }
 
+/// As the stock daemon has sent them (reference 02 §11.1).
+#[test]
+fn a_long_line_of_plugins_is_wrapped() {
+    let shown =
+        |names: &[&str]| plugins(&names.iter().map(|name| format!("{name}(2)").into_bytes()).collect::<Vec<_>>());
+    let long = |len: usize| "a".repeat(len);
+    assert_eq!(shown(&["bpipe"]), " Plugin: bpipe(2) \n");
+    assert_eq!(shown(&[&long(58), "c", "b"]), format!(" Plugin: {}(2) c(2) b(2) \n", long(58)));
+    assert_eq!(shown(&["c", &long(59), "b"]), format!(" Plugin: c(2) {}(2) b(2)\n   \n", long(59)));
+    assert_eq!(shown(&[&long(200), "b"]), format!(" Plugin: {}(2)\n   b(2)\n   \n", long(200)));
+    let names: Vec<_> = (1..=40).map(|number| format!("name{number:02}")).collect();
+    let text = shown(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let in_a_line: Vec<_> = text.lines().map(|line| line.matches("(2)").count()).collect();
+    assert_eq!(in_a_line, [8, 7, 16, 9]);
+}
+
 #[test]
 fn progress_is_a_line_that_a_director_can_read() {
     assert_eq!(progress(7, 1_234, 5_000_000_000), b"Progress JobId=7 files=1234 bytes=5000000000 bps=0\n");
