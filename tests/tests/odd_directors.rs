@@ -155,6 +155,29 @@ fn events_are_kept_for_the_next_director_that_logs_in() -> Result<()> {
     Ok(())
 }
 
+/// It has said good-bye on the job's connection, and with TLS it may wait for the daemon's before
+/// it closes.
+#[test]
+fn events_are_kept_while_the_director_of_a_canceled_job_leaves_an_encrypted_connection() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
+    let mut options = talkative("canceled-encrypted")?;
+    let fifo = options.folder.path().join("fifo");
+    make_fifo(&fifo)?;
+    options.file_sets.push(FileSet::new("fifo", &["ReadFifo = yes"], &[&fifo]));
+    let mut bed = Bed::start(options)?;
+    let port = bed.client("test")?.port();
+    let job = bed.queue("run job=backup-test fileset=fifo yes")?;
+    let writer = fifo_writer(&fifo)?;
+    assert_eq!(stranger(port, b"a bad first packet")?, [""; 0]);
+    bed.console(&[&format!("cancel jobid={job} yes")])?;
+    bed.wait(job)?.must_be('A')?;
+    drop(writer);
+    bed.wait_for_status("test", "No Jobs running.")?;
+    let heard = ended_session(port, job + 1, BAD_LEVEL)?;
+    assert!(hears(&heard, ALERT), "{heard:?}");
+    Ok(())
+}
+
 #[test]
 fn a_login_that_fails_is_told_on_the_client() -> Result<()> {
     let Some((ports, mut bed)) = both("failed-login", Vec::new())? else { return skip::test(bed::ONLY_OURS) };
@@ -414,6 +437,24 @@ fn an_old_director_gets_messages_by_its_own_numbers() -> Result<()> {
         assert!(ours.contains(&(ours_fatal, false)), "{hello}: {ours:?}");
         assert_eq!(ours.contains(&(3, true)), ours_events, "{hello}: {ours:?}");
         assert_eq!(ours.iter().any(|said| said.1), ours_events, "{hello}: {ours:?}");
+    }
+    Ok(())
+}
+
+/// Whichever it names, and once for lines with the same name.
+#[test]
+fn a_director_gets_each_message_once_for_each_director_that_messages_names() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, bed::ONLY_OURS);
+    let mut options = talkative("named-twice")?.in_clear();
+    for client in &mut options.clients {
+        client.messages.push("Director = another-dir = all".to_owned());
+    }
+    let mut bed = Bed::start(options)?;
+    let ports = [bed.client("reference")?.port(), bed.client("test")?.port()];
+    for said in answers(ports, |port| session(port, 1, &[b"storage nonsense\n"]))? {
+        let times = |text: &str| said.iter().filter(|frame| frame.starts_with("Jmsg ") && frame.contains(text)).count();
+        // The other one takes no events.
+        assert_eq!((times("Bad storage command: "), times(" text=Director disconnection")), (2, 1), "{said:?}");
     }
     Ok(())
 }
