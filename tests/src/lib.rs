@@ -63,8 +63,8 @@ pub use job::{COUNTS_OF_A_REPORT, COUNTS_OF_A_VERIFY, JobResult, unescaped};
 pub use keys::Keys;
 pub use lstat::LStat;
 pub use measure::{
-    Footprint, Usage, children, cpu_with_children, descriptors, has_session, idle, read_from_disk, reset_peak,
-    resident, thread_names, threads, umask, usage,
+    Footprint, Usage, children, connections, cpu_with_children, descriptors, has_session, idle, read_from_disk,
+    reset_peak, resident, thread_names, threads, umask, usage,
 };
 pub use memory::{in_order_of_names, mount_memory, roomy_memory};
 pub use options::{BedOptions, ClientOptions, Fd, FileSet, ONLY_OURS, Plugins, job_resource, our_program, verify_job};

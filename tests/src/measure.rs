@@ -149,7 +149,7 @@ pub fn thread_names(pid: u32) -> Result<Vec<String>> {
 ///
 /// The kernel gives its table a page at a time. Where other connections come and go meanwhile, one
 /// can stand in it twice.
-fn connections(pid: u32) -> Result<Vec<String>> {
+pub fn connections(pid: u32) -> Result<Vec<String>> {
     let held: Vec<_> = descriptors(pid)?
         .iter()
         .filter_map(|what| what.strip_prefix("socket:[")?.strip_suffix(']').map(str::to_owned))

@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 
 use bed::{
     Bed, BedOptions, ClientOptions, Fd, FileSet, Noise, PATIENCE, ReservedPort, Result, TreeOptions, build_every_type,
-    descriptors, fifo_writer, make_fifo, set_fixed_times, wait_for,
+    connections, descriptors, fifo_writer, make_fifo, set_fixed_times, wait_for,
 };
 
 /// The size of the pieces in which the daemon reads.
 const PIECE: usize = 65536;
 
-/// A bed whose file set `fifo` is one FIFO, and the FIFO's path.
+/// A bed whose FileSet `fifo` is one FIFO, and the FIFO's path. In `three` there are more.
 fn bed_with_fifo(label: &str) -> Result<(Bed, PathBuf)> {
     bed_with_fifo_and(label, Fd::under_test()?, &[])
 }
@@ -31,12 +31,14 @@ fn bed_with_fifo_and(label: &str, fd: Fd, settings: &[&str]) -> Result<(Bed, Pat
     let mut options = BedOptions::new(label, [client])?;
     let source = options.source()?;
     std::fs::write(source.join("file"), b"small\n").unwrap();
-    let fifo = options.folder.path().join("fifo");
-    make_fifo(&fifo)?;
+    let fifos = ["fifo", "second", "third"].map(|name| options.folder.path().join(name));
+    fifos.iter().try_for_each(|path| make_fifo(path))?;
+    let [fifo, second, third] = fifos;
     options.file_sets = vec![
         FileSet::new("small", &["Signature = MD5"], &[&source]),
         FileSet::new("fifo", &["Signature = MD5", "ReadFifo = yes"], &[&fifo]),
         FileSet::new("behind", &["Signature = MD5", "ReadFifo = yes"], &[&source, &fifo]),
+        FileSet::new("three", &["ReadFifo = yes"], &[&source.join("file"), &fifo, &second, &third]),
     ];
     Ok((Bed::start(options)?, fifo))
 }
@@ -179,17 +181,73 @@ fn a_lost_storage_daemon_fails_only_that_job() -> Result<()> {
     bed.storage().kill()?;
     held.feed_until_refused();
     bed.wait_for_status("test", "No Jobs running.")?;
-    let fatal = "Fatal error: backup.c:1056 Network send error to SD. ERR=";
-    wait_for("the reason in the job's log", PATIENCE, || {
-        let log = bed.catalog().log(held.job)?;
-        Ok(if log.contains(fatal) { Ok(()) } else { Err(log) })
-    })?;
+    let mut wanted = vec![
+        "Error: bsock.c:388 Write error sending ",
+        "Fatal error: backup.c:1056 Network send error to SD. ERR=",
+        "Error: bsock.c:275 Socket has errors=1 on call to Storage daemon:",
+    ];
+    if Fd::under_test()? == Fd::Ours {
+        wanted.pop();
+    }
+    wait_for("the reason in the job's log", PATIENCE, || errors_are(&bed, held.job, &wanted))?;
+    assert_over_without_storage(&mut bed, held.job)?;
+    assert_eq!(errors_are(&bed, held.job, &wanted)?, Ok(()));
+    Ok(())
+}
+
+/// Whether these, and no others, are the errors of the client in a job's log.
+fn errors_are(bed: &Bed, job: u32, wanted: &[&str]) -> Result<std::result::Result<(), String>> {
+    let log = bed.catalog().log(job)?;
+    let head = format!("test-fd JobId {job}: ");
+    let said: Vec<_> = log.lines().filter_map(|line| Some(line.split_once(&head)?.1)).collect();
+    let errors: Vec<_> = said.into_iter().filter(|text| text.contains("rror: ")).collect();
+    let are_those =
+        errors.len() == wanted.len() && errors.iter().zip(wanted).all(|(said, text)| said.starts_with(text));
+    Ok(if are_those { Ok(()) } else { Err(log) })
+}
+
+/// The same for a job that has lost its Storage Daemon, which is started again.
+fn assert_over_without_storage(bed: &mut Bed, job: u32) -> Result<()> {
     // This Director goes on waiting for the lost Storage Daemon's word about the job; a new one
     // does not.
     bed.director().kill()?;
     bed.storage().start()?;
     bed.director().start()?;
-    assert_over(&mut bed, held.job, &["Error"])
+    assert_over(bed, job, &["Error"])
+}
+
+/// It waits for a FIFO, as a walk may for hours for a file that has changed. What came before has
+/// only gone into the connection's buffer, and shows the loss when that is sent.
+#[test]
+fn a_job_that_has_nothing_to_send_ends_when_it_sees_that_its_storage_daemon_is_lost() -> Result<()> {
+    skip::when!(Fd::under_test()? == Fd::Stock, "the stock daemon sends each piece at once");
+    let (mut bed, fifo) = bed_with_fifo("sd-killed-in-silence")?;
+    // Has a writer, which writes nothing, at any time.
+    let third = File::options().read(true).write(true).open(fifo.with_file_name("third")).unwrap();
+    let job = bed.queue("run job=backup-test fileset=three yes")?;
+    let first = fifo_writer(&fifo)?;
+    wait_for("the storage to have the file before the FIFOs", PATIENCE, || {
+        let shown = bed.console(&["status storage"])?;
+        Ok(if shown.contains("Files=1 ") || shown.contains("Files=2 ") { Ok(()) } else { Err(shown) })
+    })?;
+    let (pid, storage) = (bed.client("test")?.pid()?, format!("0100007F:{:04X}", bed.storage().port()));
+    bed.storage().kill()?;
+    // The kernel still takes the first FIFO's record, and then knows that its receiver is gone.
+    drop(first);
+    wait_for("the connection to be reset", PATIENCE, || {
+        let mut open = connections(pid)?;
+        open.retain(|line| line.split_ascii_whitespace().nth(2) == Some(&storage));
+        Ok(if open.is_empty() { Ok(()) } else { Err(open.concat()) })
+    })?;
+    drop(fifo_writer(&fifo.with_file_name("second"))?);
+    bed.wait_for_status("test", "No Jobs running.")?;
+    let wanted = [
+        "Error: bsock.c:388 Write error sending ",
+        "Fatal error: backup.c:1056 Network send error to SD. ERR=Broken pipe",
+    ];
+    wait_for("the reason in the job's log", PATIENCE, || errors_are(&bed, job, &wanted))?;
+    drop(third);
+    assert_over_without_storage(&mut bed, job)
 }
 
 #[test]

@@ -101,7 +101,7 @@ pub(crate) fn run<K>(
         return end_failed(job, storage);
     };
     job.change_status(JobStatus::Running);
-    let mut sink = Sink { job, outbox, storage, watch, hung_up: false, is_between_records: true, lost: None };
+    let mut sink = Sink { job, outbox, storage, watch, hung_up: false, is_between_records: true };
     let outcome = fd_backup::run(&plan, &job.progress, outbox, &job.cancel, &mut sink);
     let Sink { hung_up, is_between_records, .. } = sink;
     drop(kept);
@@ -177,8 +177,6 @@ struct Sink<'s> {
     hung_up: bool,
     /// The last frame that was sent is the end of a record, or nothing was sent.
     is_between_records: bool,
-    /// Why nothing can be sent any more, to be told with the next frames.
-    lost: Option<ChannelError>,
 }
 
 /// The signal that ends a record, as it is sent.
@@ -186,9 +184,6 @@ const END_OF_RECORD: [u8; 4] = (-1_i32).to_be_bytes();
 
 impl Sink<'_> {
     fn send(&mut self, mut frames: &[u8], mut count: CommCount) -> Result<(), ChannelError> {
-        if let Some(lost) = self.lost.take() {
-            return Err(lost);
-        }
         if let Some(check) = &mut self.watch.packet_check {
             while let Some((before, rest)) = check.due(frames).and_then(|at| frames.split_at_checked(at)) {
                 self.storage.channel().send_encoded(before, std::mem::take(&mut count))?;
@@ -198,6 +193,12 @@ impl Sink<'_> {
             }
         }
         self.storage.channel().send_encoded(frames, count)
+    }
+
+    /// Tells why nothing can be sent any more.
+    fn lost(&self, error: &ChannelError) -> SinkError {
+        report_send_error(self.job, self.outbox, error);
+        SinkError { reason: error.cause() }
     }
 
     /// The job is at the place where it is to break off; what was sent counts.
@@ -232,10 +233,7 @@ impl FrameSink for Sink<'_> {
         if !frames.is_empty() {
             self.is_between_records = frames.ends_with(&END_OF_RECORD);
         }
-        self.send(frames, count).map_err(|error| {
-            report_send_error(self.job, self.outbox, &error);
-            SinkError { reason: error.cause() }
-        })?;
+        self.send(frames, count).map_err(|error| self.lost(&error))?;
         if end.is_some() {
             self.hang_up();
             return Err(SinkError { reason: String::new() });
@@ -243,9 +241,7 @@ impl FrameSink for Sink<'_> {
         Ok(())
     }
 
-    fn flush(&mut self) {
-        if self.lost.is_none() {
-            self.lost = self.storage.channel().flush().err();
-        }
+    fn flush(&mut self) -> Result<(), SinkError> {
+        self.storage.channel().flush().map_err(|error| self.lost(&error))
     }
 }

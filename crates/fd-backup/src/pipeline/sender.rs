@@ -51,12 +51,20 @@ impl<'s> Sender<'s> {
     }
 
     pub(crate) fn send_all(&mut self, job: &Job) -> Result<(), BackupError> {
-        let mut sent = None;
-        while let Some(mut piece) = job.exchange.next(sent.take(), self.cancel, || self.sink.flush()) {
+        let (mut sent, mut lost) = (None, None);
+        loop {
+            // The walk may go on for hours without anything to send.
+            let when_quiet = || {
+                lost = self.sink.flush().err();
+                if lost.is_some() {
+                    job.exchange.stop();
+                }
+            };
+            let Some(mut piece) = job.exchange.next(sent.take(), self.cancel, when_quiet) else { break };
             self.send(&mut piece)?;
             sent = Some(piece);
         }
-        Ok(())
+        lost.map_or(Ok(()), |error| Err(self.connection_lost(error)))
     }
 
     fn send(&mut self, piece: &mut Piece) -> Result<(), BackupError> {

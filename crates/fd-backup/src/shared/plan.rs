@@ -155,8 +155,13 @@ pub trait FrameSink {
     /// The Storage Daemon can't be reached. That ends the backup.
     fn send_encoded(&mut self, frames: &[u8], count: CommCount) -> Result<(), SinkError>;
 
-    /// Sends what is gathered: nothing more comes at present. A failure shows with the next frames.
-    fn flush(&mut self) {}
+    /// Sends what is gathered: nothing more comes at present.
+    ///
+    /// # Errors
+    /// As of [`Self::send_encoded`].
+    fn flush(&mut self) -> Result<(), SinkError> {
+        Ok(())
+    }
 }
 
 /// Why frames can't be sent.

@@ -108,6 +108,21 @@ fn a_lost_storage_daemon_ends_everything() {
     }
 }
 
+/// The rest of the walk may find nothing to send for hours.
+#[test]
+fn a_storage_daemon_that_is_lost_when_nothing_comes_ends_the_job_at_once() {
+    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/file", "F @/fifo", "N", "N"]);
+    bed.file("file", b"x");
+    // Nothing opens it to write.
+    support::fifo(&bed.path("fifo"));
+    bed.plan.fifo_timeout = Duration::from_secs(600);
+    let (told, flushed) = mpsc::channel();
+    drop(flushed);
+    let outcome = bed.run_with(Collector::telling(told));
+    assert!(matches!(outcome.result, Err(BackupError::Sink(_))), "{:?}", outcome.result);
+    assert_eq!(outcome.texts(MessageType::Fatal), ["backup.c:1056 Network send error to SD. ERR=Broken pipe\n"]);
+}
+
 #[test]
 fn a_canceled_job_stops_all_threads() {
     for (workers, budget, at) in [(1, 24 << 20, 1), (2, 24 << 20, 3), (8, 1, 10)] {

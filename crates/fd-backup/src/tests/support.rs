@@ -48,7 +48,7 @@ pub(crate) struct Collector {
     /// Called with the number of each call before its frames are taken; `false` refuses them.
     hook: Option<Box<dyn FnMut(usize) -> bool>>,
     calls: usize,
-    /// Gets all that was sent when it is flushed.
+    /// Gets all that was sent when it is flushed. If it is closed, flushing fails.
     flushed: Option<Sender<Vec<u8>>>,
 }
 
@@ -58,18 +58,20 @@ impl FrameSink for Collector {
         if let Some(hook) = &mut self.hook
             && !hook(self.calls)
         {
-            return Err(SinkError { reason: "Broken pipe".to_owned() });
+            return Err(broken_pipe());
         }
         self.wire.extend_from_slice(frames);
         self.count += count;
         Ok(())
     }
 
-    fn flush(&mut self) {
-        if let Some(flushed) = &self.flushed {
-            flushed.send(self.wire.clone()).unwrap();
-        }
+    fn flush(&mut self) -> Result<(), SinkError> {
+        self.flushed.as_ref().map_or(Ok(()), |flushed| flushed.send(self.wire.clone()).map_err(|_| broken_pipe()))
     }
+}
+
+fn broken_pipe() -> SinkError {
+    SinkError { reason: "Broken pipe".to_owned() }
 }
 
 impl Collector {
