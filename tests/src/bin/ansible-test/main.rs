@@ -181,7 +181,7 @@ impl Road {
         self.expect("settings written once, and those with an error not at all", true)
     }
 
-    /// Until the job ends, the daemon is the one from before. The test backup must come behind that.
+    /// Until the job ends, the daemon is the one from before. The test backup must come behind it.
     fn change_while_a_job_runs(&self, variables: &str) -> Result<()> {
         let job = self.job_at_the_gate()?;
         // The gate is opened when the play waits, or does not.
