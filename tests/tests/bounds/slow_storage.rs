@@ -529,11 +529,13 @@ fn asks_are_canceled(part: usize) -> Result<()> {
     Ok(())
 }
 
-/// Programs for bpipe on the storage, which the Director may run, and a plugin whose files the
-/// daemon makes.
+/// Programs for bpipe on the storage, which the Director may run, and plugins of whose files the
+/// daemon makes or saves a part.
 fn with_plugins(options: &mut BedOptions, mount: &Path) -> Result<()> {
     let plugins = options.folder.make("plugins")?;
-    build_plugin("tp", &[], &plugins.join("tp-fd.so"))?;
+    for name in ["tp", "opt"] {
+        build_plugin(name, &[], &plugins.join(format!("{name}-fd.so")))?;
+    }
     for client in &mut options.clients {
         client.plugins = Plugins::In(plugins.clone());
         client.fd_director = vec![format!("Allowed Script Directories = {}", mount.display())];
@@ -551,6 +553,10 @@ fn with_plugins(options: &mut BedOptions, mount: &Path) -> Result<()> {
     ] {
         options.file_sets.push(FileSet::new(name, &["Signature = MD5"], &[]).with(format!("Plugin = \"{command}\"")));
     }
+    // The plugin saves this one's data, and the daemon its attributes.
+    fs::write(mount.with_file_name("tree").join("programs/file.ok"), "data").unwrap();
+    let option = ["Signature = MD5", "XATTR Support = yes", "Plugin = \"opt:x\""];
+    options.file_sets.push(FileSet::new("option", &option, &[&mount.join("programs/file.ok")]));
     Ok(())
 }
 
@@ -564,6 +570,7 @@ fn a_job_that_waits_for_storage_while_a_plugin_has_its_files_is_canceled() -> Re
         ("bpipe", false, "stop-lookup:reader"),
         ("bpipe", true, "stop-lookup:writer"),
         ("core", true, "stop-create:left"),
+        ("option", false, "stop-listxattr:file.ok"),
     ];
     in_parallel(cases.len(), &cases, |&(set, restores, fault)| {
         let mut scene = Scene::start_with(&format!("storage-{set}-{restores}"), |options, mount| {

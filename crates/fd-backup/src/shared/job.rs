@@ -66,7 +66,7 @@ pub(crate) struct Job {
     pub(crate) changes: LateChanges,
     /// The error of the last plugin's file that could not be opened.
     pub(crate) open_error: AtomicI32,
-    /// A plugin is at work.
+    /// A plugin has its files saved.
     in_plugin: AtomicBool,
     /// The types of messages that the log takes.
     wanted: Vec<MessageType>,
@@ -156,20 +156,23 @@ impl Job {
     pub(crate) fn end_threads(&self, is_good: bool) -> Joined {
         self.exchange.stop();
         let is_good = || is_good && !self.cancel.is_canceled();
-        let joined = self.workers.threads.join(is_good, || self.is_in_plugin());
+        let joined = self.workers.threads.join(is_good, || self.plan.plugins.are_busy());
         if joined.left > 0 {
             self.exchange.free_pieces();
+            // One of them may hold a plugin.
+            self.plan.plugins.abandon();
         }
         joined
     }
 
-    /// A plugin is at work as long as the answer lives.
+    /// A plugin has its files saved as long as the answer lives: it is called, or the daemon does
+    /// its own part.
     pub(crate) fn enter_plugin(&self) -> InPlugin<'_> {
         self.in_plugin.store(true, Ordering::SeqCst);
         InPlugin(&self.in_plugin)
     }
 
-    /// Whether a plugin is at work.
+    /// Whether a plugin has its files saved.
     pub(crate) fn is_in_plugin(&self) -> bool {
         self.in_plugin.load(Ordering::SeqCst)
     }
@@ -237,7 +240,7 @@ impl Job {
     }
 }
 
-/// A plugin is at work.
+/// A plugin has its files saved.
 pub(crate) struct InPlugin<'j>(&'j AtomicBool);
 
 impl Drop for InPlugin<'_> {

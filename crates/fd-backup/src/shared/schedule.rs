@@ -104,6 +104,13 @@ impl Schedule {
         }
     }
 
+    /// From now on, each worker hangs at its next step.
+    pub(crate) fn hang(&self) {
+        if let Self::Hanging { steps, .. } = self {
+            steps.store(0, Ordering::Relaxed);
+        }
+    }
+
     /// Waits until a worker hangs.
     pub(crate) fn wait_until_one_hangs(&self) {
         if let Self::Hanging { hanging, news, .. } = self {

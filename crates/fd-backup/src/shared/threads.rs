@@ -61,15 +61,15 @@ impl Threads {
         Ok(())
     }
 
-    /// Waits until all threads have ended, but not long; those in plugins are waited for.
-    pub(crate) fn join(&self, is_good: impl Fn() -> bool, is_in_plugin: impl Fn() -> bool) -> Joined {
+    /// Waits until all threads have ended, but not long; one in a call of a plugin is waited for.
+    pub(crate) fn join(&self, is_good: impl Fn() -> bool, is_in_call: impl Fn() -> bool) -> Joined {
         let begun = Instant::now();
         let mut deadline = begun + self.grace;
         let mut joined = Joined::default();
         while let Some(thread) = self.next() {
             let ended = thread.end(|| {
                 let now = Instant::now();
-                if is_in_plugin() {
+                if is_in_call() {
                     deadline = now + self.grace;
                     return true;
                 }
@@ -147,12 +147,12 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_in_a_plugin_is_waited_for() {
+    fn a_thread_in_a_call_of_a_plugin_is_waited_for() {
         let threads = Threads::new(Duration::ZERO);
         let over = hanging(&threads);
         let mut asked = 0;
         let asked = std::cell::RefCell::new(&mut asked);
-        let is_in_plugin = || {
+        let is_in_call = || {
             // Its grace has passed twice.
             **asked.borrow_mut() += 1;
             if **asked.borrow() == 3 {
@@ -160,6 +160,6 @@ mod tests {
             }
             true
         };
-        assert_eq!(threads.join(|| false, is_in_plugin), Joined::default());
+        assert_eq!(threads.join(|| false, is_in_call), Joined::default());
     }
 }

@@ -162,7 +162,8 @@ pub(crate) fn job_plugins(plugins: impl IntoIterator<Item = Fake>) -> Arc<JobPlu
     Arc::new(JobPlugins::begin(&plugins, &mut Bare))
 }
 
-struct Bare;
+/// For calls outside of a job.
+pub(crate) struct Bare;
 
 impl Host for Bare {
     fn facts(&self) -> &dyn JobFacts {

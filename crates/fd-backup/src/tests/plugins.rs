@@ -2,21 +2,24 @@
 
 use std::fs;
 use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use fd_compress::Decompressor;
 use fd_messages::MessageType;
 use fd_plugins::{
-    Change, FileEvent, FileSetChange, IoDone, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value, Variable,
+    Change, Event, FileEvent, FileSetChange, IoDone, MetadataPacket, Offers, PluginObject, SavePacket, Status, Value,
+    Variable,
 };
 use fd_records::{ContentCipher, DigestKind, FileType, MetadataKind, Stat};
 use fd_walk::{Purpose, WalkSettings};
 
 use super::accurate::{BASE, CHANGES, listed, stat_of};
-use super::fake::{Fake, FakeFile, Script, job_plugins};
+use super::fake::{Bare, Fake, FakeFile, Script, job_plugins};
 use super::protect::protection;
 use super::support::{Bed, Collector, Log, Outcome, Record};
-use crate::{AccurateLevel, AccurateList, BackupError, EstimatePlan, EstimateTotals, estimate};
+use crate::shared::schedule::Schedule;
+use crate::{AccurateLevel, AccurateList, BackupError, BackupPlan, EstimatePlan, EstimateTotals, estimate};
 
 const COMMAND: &str = "tp:mode=full:arg two";
 
@@ -890,6 +893,47 @@ fn an_option_plugin_saves_skips_or_leaves_each_file() {
     let calls = calls(&script);
     assert_eq!(calls.iter().filter(|call| call.starts_with("handle")).count(), 4, "{calls:?}");
     assert!(calls.contains(&format!("open {} 0 0", bed.name("plugin's"))), "{calls:?}");
+}
+
+/// As on storage that does not answer when the daemon asks for attributes of the plugin's file.
+#[test]
+fn a_canceled_job_leaves_a_worker_behind_that_hangs_between_two_calls_of_a_plugin() {
+    let (mut bed, script) = with_option_plugin(&[("", Status::Ok)]);
+    // The walker's thread works on the last ones.
+    (0..1000).for_each(|number| drop(bed.file(&format!("{number}"), b"x")));
+    let schedule = Arc::new(Schedule::hanging(u64::MAX));
+    let hangs = Arc::clone(&schedule);
+    script.lock().unwrap().hook = Some(Box::new(move |call, _| {
+        if call.starts_with("open") && thread::current().name() == Some("worker") {
+            hangs.hang();
+        }
+    }));
+    bed.plan = BackupPlan { schedule: Some(Arc::clone(&schedule)), grace: Duration::ZERO, ..bed.plan };
+    let (over, is_over) = mpsc::channel::<()>();
+    let outcome = thread::scope(|scope| {
+        let (schedule, cancel) = (&schedule, bed.cancel.clone());
+        scope.spawn(move || {
+            schedule.wait_until_one_hangs();
+            cancel.cancel();
+            let _ended = is_over.recv_timeout(Duration::from_secs(60));
+            schedule.let_go();
+        });
+        let outcome = bed.run();
+        // The plugin is left to the thread.
+        bed.plan.plugins.tell_all(&mut Bare, &Event::EndBackupJob);
+        bed.plan.plugins.end(&mut Bare);
+        drop(over);
+        outcome
+    });
+    assert!(matches!(outcome.result, Err(BackupError::Canceled)), "{:?}", outcome.result);
+    let warnings = outcome.texts(MessageType::Warning);
+    assert!(warnings[0].starts_with("A file system of the host does not answer: "), "{warnings:?}");
+    let (here, plan, plugin) = (1, 1, 1);
+    while Arc::strong_count(&schedule) > here + plan + plugin {
+        thread::yield_now();
+    }
+    let calls = calls(&script);
+    assert!(!calls.last().unwrap().starts_with("event"), "{calls:?}");
 }
 
 #[test]
