@@ -41,10 +41,11 @@ impl FilledIn {
 
     /// This is wanted for the restore of what the command has saved. `false`: there is no room.
     fn put(&mut self, command: &[u8], value: Vec<u8>) -> bool {
-        self.0.retain(|(known, _)| known != command);
-        let bytes: usize = self.0.iter().map(|(command, value)| command.len() + value.len()).sum();
-        let has_room = self.0.len() < MOST && bytes + command.len() + value.len() <= MOST_BYTES;
+        let others = || self.0.iter().filter(|(known, _)| known != command);
+        let bytes: usize = others().map(|(command, value)| command.len() + value.len()).sum();
+        let has_room = others().count() < MOST && bytes + command.len() + value.len() <= MOST_BYTES;
         if has_room {
+            self.0.retain(|(known, _)| known != command);
             self.0.push((command.to_vec(), value));
         }
         has_room
@@ -173,6 +174,7 @@ mod tests {
         let mut filled = FilledIn::default();
         assert!(filled.put(b"a", vec![b'x'; MOST_BYTES - 3]) && !filled.put(b"b", b"xx".to_vec()));
         assert!(filled.put(b"b", b"x".to_vec()) && filled.of(b"a").is_some());
+        assert!(!filled.put(b"b", b"xx".to_vec()) && filled.of(b"b") == Some(b"x"), "what was there stays");
     }
 
     #[test]
