@@ -305,6 +305,29 @@ mod tests {
         }
     }
 
+    /// As MD5 under a FIPS policy: in a process whose OpenSSL takes nothing but a provider that is
+    /// not there.
+    #[test]
+    fn a_kind_that_openssl_refuses_costs_no_other() {
+        const TEST: &str = "digests::taken::tests::a_kind_that_openssl_refuses_costs_no_other";
+        const INSIDE: &str = "A_TEST_WHERE_OPENSSL_REFUSES";
+        if std::env::var_os(INSIDE).is_some() {
+            let mut streamed = StreamedDigests::default();
+            streamed.begin([DigestKind::Md5, DigestKind::Xxh64].into_iter().collect());
+            streamed.update(b"data");
+            assert_eq!(streamed.finish(DigestKind::Xxh64), Some(value(DigestKind::Xxh64, b"data")));
+            assert_eq!(streamed.finish(DigestKind::Md5), None);
+        } else {
+            let policy = tempfile::NamedTempFile::new().unwrap();
+            let lines = "openssl_conf = init\n[init]\nalg_section = all\n[all]\ndefault_properties = fips=yes\n";
+            std::fs::write(policy.path(), lines).unwrap();
+            let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+            let done = command.args(["--exact", TEST]).env(INSIDE, "").env("OPENSSL_CONF", policy.path()).output();
+            let printed = String::from_utf8_lossy(&done.unwrap().stdout).into_owned();
+            assert!(printed.contains("1 passed"), "{printed}");
+        }
+    }
+
     #[test]
     fn a_file_that_is_given_up_leaves_nothing_for_the_next_one() {
         let data = vec![7; 1_000_000];
