@@ -88,21 +88,15 @@ impl Ahead {
 
     /// Whether there are threads; starts them.
     pub(crate) fn has_scouts(&mut self) -> bool {
-        self.scouts().is_some()
-    }
-
-    fn scouts(&mut self) -> Option<&Scouts> {
-        if self.scouts.is_none() {
-            let mut scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
-            self.is_alone = scouts.grow(self.depth.scouts()) == 0;
-            scouts.with(|agenda| {
-                agenda.set_depth(self.depth.get(), self.depth.turn());
-                self.scans.iter().for_each(|scan| agenda.add_scan(Arc::clone(scan)));
-            });
-            self.scouts = Some(scouts);
-        }
-        self.is_alone |= self.scouts.as_ref().is_some_and(Scouts::have_ended);
-        self.scouts.as_ref().filter(|_| !self.is_alone)
+        let scouts = self.scouts.get_or_insert_with(|| {
+            let scouts = Scouts::new(Arc::clone(&self.calls), self.reads_links);
+            scouts.with(|agenda| self.scans.iter().for_each(|scan| agenda.add_scan(Arc::clone(scan))));
+            scouts
+        });
+        self.is_alone |= scouts.have_ended();
+        // Lookups may be late again that were not any more.
+        self.set_depth();
+        !self.is_alone
     }
 
     /// The place of what is below the entry that the walk is at in this directory.
@@ -213,7 +207,7 @@ impl Ahead {
         let (depth, turn) = (self.depth.get(), self.depth.turn());
         let Some(scouts) = &mut self.scouts else { return };
         if depth > 1 {
-            scouts.grow(self.depth.scouts());
+            self.is_alone |= scouts.grow(self.depth.scouts()) == 0;
         }
         scouts.with(|agenda| agenda.set_depth(if depth > 1 { depth } else { 0 }, turn));
     }

@@ -10,12 +10,13 @@ use fd_records::Stat;
 use rustix::io::Errno;
 
 use super::calls::Name;
-use super::folder::{Answer, Below, FRESH, Folder, FolderId, Handed, Look, Reading};
+use super::folder::{Answer, Below, Entry, FRESH, Folder, FolderId, Handed, Look, Reading};
 use crate::directory::{Leaf, Loan, Rest, first_name};
 use crate::scan::Known;
 use fd_os::sync::Instant;
 
-/// In one directory, so many lookups are ahead of the walk.
+/// In one directory, so many lookups are ahead of the walk. So many of the directories that they
+/// have found wait for its decision.
 const MOST_BEGUN: usize = 1024;
 /// So many entries are handed over to the walk at once.
 const MOST_HANDED: usize = 64;
@@ -108,15 +109,18 @@ pub(crate) struct Candidate {
     pub(crate) path: Vec<u8>,
 }
 
-/// Directories ahead of the walk.
+/// Directories ahead of the walk, by their place in it: each with the one that holds it, and its
+/// number there. What is dropped here is opened when the walk comes to it.
 #[derive(Debug, Default)]
 struct Openings {
-    /// Those to be opened, by their place in the walk.
-    wanted: BTreeMap<Vec<u64>, (FolderId, Opening)>,
     /// Those of which the walk decides whether it would enter them.
-    to_judge: VecDeque<(FolderId, u64)>,
-    /// How many are open, or being opened, and not yet entered by the walk.
-    open: usize,
+    to_judge: BTreeMap<Vec<u64>, (FolderId, u64)>,
+    /// Those to be opened.
+    wanted: BTreeMap<Vec<u64>, (FolderId, Opening)>,
+    /// Those that are open, and not yet entered by the walk; with what they are here.
+    open: BTreeMap<Vec<u64>, (FolderId, u64, FolderId)>,
+    /// How many are being opened.
+    begun: usize,
 }
 
 /// What is begun ahead of the walk.
@@ -226,8 +230,7 @@ impl Agenda {
         let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
         let passed = folder.current.take();
         let place_of_passed = below(&folder.order, folder.handed);
-        let scan = scan_of(&self.scans, folder);
-        let known = folder.hand_out(MOST_HANDED, |leaf| scan.is_some_and(|scan| scan.has(leaf)));
+        let known = folder.hand_out(MOST_HANDED, spared(&self.scans, folder));
         let next = if known.is_empty() { folder.entries.pop_front() } else { None };
         let place = place_of_names(folder);
         let count = known.len() + usize::from(next.is_some());
@@ -266,22 +269,22 @@ impl Agenda {
     pub(crate) fn look(&mut self, id: FolderId) -> Reply<Answer> {
         let Some(folder) = self.folders.get_mut(&id) else { return Reply::Yourself };
         let Some(entry) = folder.current.as_mut() else { return Reply::Yourself };
-        match std::mem::replace(&mut entry.look, Look::Begun) {
-            Look::Known(answer) if answer.is_fresh() => {
-                entry.look = Look::Used;
-                return Reply::Ready(answer);
-            }
+        match std::mem::replace(&mut entry.look, Look::Used) {
+            Look::Known(answer) if answer.is_fresh() => return Reply::Ready(answer),
             Look::Used => return Reply::Yourself,
-            Look::Begun => return Reply::Wait,
+            Look::Begun => {
+                entry.look = Look::Begun;
+                return Reply::Wait;
+            }
             Look::Waiting => {}
             // The others are as old.
             Look::Known(_) => folder.forget_answers(),
         }
         if let Some(entry) = folder.begin_current() {
             let mut entries = vec![entry];
-            let scan = scan_of(&self.scans, folder);
-            let further = || folder.begin(|leaf| scan.is_some_and(|scan| scan.has(leaf)));
-            entries.extend(std::iter::from_fn(further).take(self.measure.turn.saturating_sub(1)));
+            let is_spared = spared(&self.scans, folder);
+            let further = std::iter::from_fn(|| folder.begin(&is_spared));
+            entries.extend(further.take(self.measure.turn.saturating_sub(1)));
             let work = Work::Look { entries, reads_links: self.reads_links };
             self.urgent.push_back(Task { folder: id, descriptor: Arc::clone(&folder.descriptor), work });
             self.startable.insert(place_of_names(folder), id);
@@ -301,21 +304,22 @@ impl Agenda {
                 let opened = self.folders.get(&child).filter(|opened| opened.identity == identity);
                 if let Some(opened) = opened.filter(|opened| opened.is_fresh()) {
                     let descriptor = Arc::clone(&opened.descriptor);
-                    self.openings.open = self.openings.open.saturating_sub(1);
-                    self.set_below(id, Below::Nothing);
+                    self.openings.open.remove(&order);
+                    self.set_below(id, number, Below::Nothing);
                     return Reply::Ready(Ok((child, descriptor)));
                 }
                 self.drop_below(&Below::Open(child), &order);
             }
             Below::Failed(errno, time) => {
-                self.set_below(id, Below::Nothing);
+                self.set_below(id, number, Below::Nothing);
                 let is_lasting = time.elapsed() < FRESH && !OF_A_MOMENT.contains(&errno);
                 return if is_lasting { Reply::Ready(Err(errno)) } else { Reply::Yourself };
             }
             Below::Begun => return Reply::Wait,
             wanted @ (Below::Nothing | Below::Wanted) => self.drop_below(&wanted, &order),
         }
-        self.openings.open += 1;
+        self.close_one();
+        self.openings.begun += 1;
         let opening = Opening { number, name, identity, unless: None };
         self.urgent.push_back(Task { folder: id, descriptor, work: Work::Open(opening) });
         Reply::Wait
@@ -332,9 +336,19 @@ impl Agenda {
         }
     }
 
-    fn set_below(&mut self, id: FolderId, below: Below) {
-        if let Some(entry) = self.folders.get_mut(&id).and_then(|folder| folder.current.as_mut()) {
+    fn set_below(&mut self, id: FolderId, number: u64, below: Below) {
+        if let Some(entry) = self.folders.get_mut(&id).and_then(|folder| folder.entry(number)) {
             entry.below = below;
+        }
+    }
+
+    /// Closes the farthest that was opened too long ago to be used: a nearer one needs its place.
+    fn close_one(&mut self) {
+        let is_old = |child| self.folders.get(child).is_none_or(|folder: &Folder| !folder.is_fresh());
+        let old = self.openings.open.values().rev().find(|(.., child)| is_old(child));
+        if let Some(&(id, number, child)) = old {
+            self.set_below(id, number, Below::Nothing);
+            self.leave(child);
         }
     }
 
@@ -353,20 +367,15 @@ impl Agenda {
 
     /// The walk is done with a directory.
     pub(crate) fn leave(&mut self, id: FolderId) {
-        let mut leaving = vec![id];
-        while let Some(id) = leaving.pop() {
-            let Some(folder) = self.folders.remove(&id) else { continue };
-            self.startable.remove(&place_of_names(&folder));
-            self.names = self.names.saturating_sub(folder.entries.len());
-            for (entry, number) in folder.current.iter().chain(&folder.entries).zip(numbers(&folder)) {
-                match entry.below {
-                    Below::Open(child) => {
-                        self.openings.open = self.openings.open.saturating_sub(1);
-                        leaving.push(child);
-                    }
-                    Below::Wanted => drop(self.openings.wanted.remove(&below(&folder.order, number))),
-                    Below::Nothing | Below::Begun | Below::Failed(..) => {}
-                }
+        let Some(folder) = self.folders.remove(&id) else { return };
+        self.startable.remove(&place_of_names(&folder));
+        self.openings.open.remove(&folder.order);
+        self.names = self.names.saturating_sub(folder.entries.len());
+        let first = folder.handed + u64::from(folder.current.is_none());
+        for (entry, number) in folder.current.iter().chain(&folder.entries).zip(first..) {
+            if matches!(entry.below, Below::Open(_) | Below::Wanted) {
+                // This goes no deeper than there are directories open ahead.
+                self.drop_below(&entry.below, &below(&folder.order, number));
             }
         }
     }
@@ -375,10 +384,7 @@ impl Agenda {
     /// when it comes.
     fn drop_below(&mut self, below: &Below, place: &[u64]) {
         match below {
-            Below::Open(child) => {
-                self.openings.open = self.openings.open.saturating_sub(1);
-                self.leave(*child);
-            }
+            Below::Open(child) => self.leave(*child),
             Below::Wanted => drop(self.openings.wanted.remove(place)),
             Below::Nothing | Below::Begun | Below::Failed(..) => {}
         }
@@ -386,8 +392,12 @@ impl Agenda {
 
     /// The next directory of which it is to be decided whether it is opened ahead.
     pub(crate) fn candidate(&mut self) -> Option<Candidate> {
-        while self.openings.wanted.len() < MOST_OPEN {
-            let (id, number) = self.openings.to_judge.pop_front()?;
+        let wanted = &self.openings.wanted;
+        let farthest = wanted.keys().next_back().filter(|_| wanted.len() >= MOST_OPEN);
+        while let Some(nearest) = self.openings.to_judge.first_entry()
+            && farthest.is_none_or(|farthest| nearest.key() < farthest)
+        {
+            let (id, number) = nearest.remove();
             let Some(folder) = self.folders.get_mut(&id) else { continue };
             let Some(entry) = folder.entry(number) else { continue };
             if let (Below::Nothing, Look::Known(answer)) = (&entry.below, &entry.look)
@@ -404,13 +414,16 @@ impl Agenda {
     pub(crate) fn open_ahead(&mut self, candidate: &Candidate, unless: Option<Vec<u8>>) {
         let Some(folder) = self.folders.get_mut(&candidate.folder) else { return };
         let place = below(&folder.order, candidate.number);
-        if let Some(entry) = folder.entry(candidate.number)
-            && matches!(entry.below, Below::Nothing)
-        {
+        if let Some(entry @ Entry { below: Below::Nothing, .. }) = folder.entry(candidate.number) {
             entry.below = Below::Wanted;
             let name = Arc::clone(&entry.name);
             let opening = Opening { number: candidate.number, name, identity: candidate.identity, unless };
             self.openings.wanted.insert(place, (candidate.folder, opening));
+        }
+        if self.openings.wanted.len() > MOST_OPEN
+            && let Some((_, (id, opening))) = self.openings.wanted.pop_last()
+        {
+            self.set_below(id, opening.number, Below::Nothing);
         }
     }
 
@@ -442,8 +455,8 @@ impl Agenda {
         if self.busy >= self.measure.depth {
             return None;
         }
-        let may_open = self.openings.open < MOST_OPEN && self.names < MOST_NAMES;
-        let open = self.openings.wanted.keys().next().filter(|_| may_open);
+        let are_few = self.openings.open.len() + self.openings.begun < MOST_OPEN;
+        let open = self.openings.wanted.keys().next().filter(|_| are_few && self.names < MOST_NAMES);
         let (nearest, free) = (self.startable.keys().next(), self.nearest_free());
         let start = if self.measure.is_late() { nearest } else { free };
         if open.is_some_and(|open| start.is_none_or(|start| open < start)) {
@@ -457,10 +470,9 @@ impl Agenda {
     fn begin_open(&mut self) -> Option<Task> {
         let (_, (id, opening)) = self.openings.wanted.pop_first()?;
         let folder = self.folders.get_mut(&id)?;
-        let descriptor = Arc::clone(&folder.descriptor);
         folder.entry(opening.number)?.below = Below::Begun;
-        self.openings.open += 1;
-        Some(Task { folder: id, descriptor, work: Work::Open(opening) })
+        self.openings.begun += 1;
+        Some(Task { folder: id, descriptor: Arc::clone(&folder.descriptor), work: Work::Open(opening) })
     }
 
     /// The nearest directory with something to begin in which no thread is at work: some file
@@ -483,9 +495,8 @@ impl Agenda {
             return Some(Task { folder: id, descriptor, work: Work::Read });
         }
         let free = MOST_BEGUN.saturating_sub(folder.begun()).min(self.measure.turn);
-        let scan = scan_of(&self.scans, folder);
-        let is_spared = |leaf| scan.is_some_and(|scan| scan.has(leaf));
-        let entries: Vec<_> = std::iter::from_fn(|| folder.begin(is_spared)).take(free).collect();
+        let is_spared = spared(&self.scans, folder);
+        let entries: Vec<_> = std::iter::from_fn(|| folder.begin(&is_spared)).take(free).collect();
         if entries.is_empty() {
             self.startable.remove(place);
             return None;
@@ -521,16 +532,17 @@ impl Agenda {
     fn deliver_answers(&mut self, id: FolderId, answers: Vec<(u64, Answer)>) -> bool {
         let Some(folder) = self.folders.get_mut(&id) else { return false };
         let (device, at) = (folder.identity.0, folder.handed);
+        let is_folder = |(stat, _): &(Stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY && stat.dev == device;
         let mut wakes = false;
         for (number, answer) in answers {
             let Some(entry) = folder.entry(number) else { continue };
-            let is_folder = answer
-                .found
-                .as_ref()
-                .is_ok_and(|(stat, _)| stat.mode_type() == Stat::MODE_DIRECTORY && stat.dev == device);
+            let is_folder = answer.found.as_ref().is_ok_and(is_folder);
             entry.look = Look::Known(answer);
             if is_folder {
-                self.openings.to_judge.push_back((id, number));
+                self.openings.to_judge.insert(below(&folder.order, number), (id, number));
+            }
+            if self.openings.to_judge.len() > MOST_BEGUN {
+                self.openings.to_judge.pop_last();
             }
             wakes |= is_folder && self.waits_in.is_some() || number == at && self.waits_in == Some(id);
         }
@@ -538,32 +550,21 @@ impl Agenda {
     }
 
     fn deliver_folder(&mut self, id: FolderId, number: u64, opened: Result<Opened, Errno>) -> bool {
-        let folder = self.folders.get_mut(&id);
-        let expected = folder.and_then(|folder| {
-            let (order, at) = (below(&folder.order, number), folder.handed);
-            let mut path = folder.path.clone();
-            let entry = folder.entry(number).filter(|entry| matches!(entry.below, Below::Begun))?;
-            path.extend_from_slice(&entry.name);
-            path.push(b'/');
-            Some((order, path, number == at, entry))
-        });
-        let Some((order, path, is_current, entry)) = expected else {
-            self.openings.open = self.openings.open.saturating_sub(1);
-            return false;
-        };
+        self.openings.begun = self.openings.begun.saturating_sub(1);
+        let Some(folder) = self.folders.get_mut(&id) else { return false };
+        let (order, is_current) = (below(&folder.order, number), number == folder.handed);
+        let mut path = folder.path.clone();
+        let Some(entry @ Entry { below: Below::Begun, .. }) = folder.entry(number) else { return false };
         match opened {
-            Err(errno) => {
-                entry.below = Below::Failed(errno, Instant::now());
-                self.openings.open = self.openings.open.saturating_sub(1);
-            }
-            Ok(Opened::Marked) => {
-                entry.below = Below::Nothing;
-                self.openings.open = self.openings.open.saturating_sub(1);
-            }
+            Err(errno) => entry.below = Below::Failed(errno, Instant::now()),
+            Ok(Opened::Marked) => entry.below = Below::Nothing,
             Ok(Opened::Open { descriptor, identity, names, rest }) => {
-                let mut child = Folder::new(Arc::new(descriptor), path, identity, order);
+                path.extend_from_slice(&entry.name);
+                path.push(b'/');
+                let mut child = Folder::new(Arc::new(descriptor), path, identity, order.clone());
                 child.add(&names, rest);
                 entry.below = Below::Open(self.last_id + 1);
+                self.openings.open.insert(order, (id, number, self.last_id + 1));
                 self.insert(child);
             }
         }
@@ -582,13 +583,14 @@ impl Agenda {
 
     /// Nothing is to be done any more.
     pub(crate) fn clear(&mut self) {
-        *self = Self { busy: self.busy, scans: std::mem::take(&mut self.scans), ..Self::new(self.reads_links) };
+        *self = Self { busy: self.busy, ..Self::new(self.reads_links) };
     }
 }
 
-/// The scan of the file system that a directory is on.
-fn scan_of<'s>(scans: &'s [Arc<Known>], folder: &Folder) -> Option<&'s Known> {
-    scans.iter().find(|scan| scan.dev() == folder.identity.0).map(|scan| &**scan)
+/// Whether the scan of the file system that a directory is on makes a lookup there unnecessary.
+fn spared<'s>(scans: &'s [Arc<Known>], folder: &Folder) -> impl Fn(Leaf) -> bool + use<'s> {
+    let scan = scans.iter().find(|scan| scan.dev() == folder.identity.0);
+    move |leaf| scan.is_some_and(|scan| scan.has(leaf))
 }
 
 /// What is below the entry of this number comes before this, and after all before.
@@ -599,11 +601,6 @@ fn below(order: &[u64], number: u64) -> Vec<u64> {
 /// The names of a directory come after all that is opened below it.
 fn place_of_names(folder: &Folder) -> Vec<u64> {
     below(&folder.order, u64::MAX)
-}
-
-/// The numbers of the current entry, if there is one, and of those that follow.
-fn numbers(folder: &Folder) -> impl Iterator<Item = u64> {
-    folder.handed + u64::from(folder.current.is_none())..
 }
 
 #[cfg(test)]

@@ -555,15 +555,25 @@ fn a_canceled_walk_does_not_wait_for_a_lookup_that_hangs() {
     let ((tell, hanging), (let_go, wait)) = (channel(), channel());
     let calls = Arc::new(Hangs { hangs: Mutex::new(tell), let_go: Mutex::new(wait) });
     let host = Host { is_canceled: false.into() };
+    let known = Arc::new(crate::scan::Known::of_test(u64::MAX, &[], std::time::SystemTime::now()));
+    let lookup_depth = LookupDepth::Fixed(NonZeroU16::new(8).unwrap());
     std::thread::scope(|scope| {
-        let walk = scope.spawn(|| events_until(folder.path(), 8, Arc::<Hangs>::clone(&calls) as Arc<dyn Calls>, &host));
+        let walk = scope.spawn(|| {
+            let fileset = parsed(&["I", &format!("F {}", folder.path().display())]);
+            let settings = WalkSettings { lookup_depth, ..WalkSettings::default() };
+            let (links, mut sink) = (LinkTable::default(), |event: WalkEvent<'_>| panic!("{event:?}"));
+            let mut walker = walker(&fileset, &settings, &host, &links, &mut sink, Arc::<Hangs>::clone(&calls));
+            walker.ahead.add_scan(&known);
+            walker.all()
+        });
         hanging.recv().unwrap();
         host.is_canceled.store(true, Ordering::Relaxed);
-        let (found, end) = walk.join().unwrap();
-        assert_eq!((found.len(), end), (0, WalkEnd::Canceled));
+        assert_eq!(walk.join().unwrap(), Err(WalkEnd::Canceled));
     });
-    // It has ended before the thread, which holds the calls until it is let go.
+    // It has ended before the thread, which holds the calls until it is let go; but no scan, which
+    // has a directory of its file system open.
     assert!(Arc::strong_count(&calls) > 1);
+    assert_eq!(Arc::strong_count(&known), 1);
     drop(let_go);
     while Arc::strong_count(&calls) > 1 {
         std::thread::yield_now();

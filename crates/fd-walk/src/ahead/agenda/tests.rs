@@ -35,24 +35,29 @@ fn opened(number: u64, names_in_it: u64, rest: Rest) -> Outcome {
 }
 
 /// Does a task; every entry is a directory with so many names in each of its reads.
-fn done(task: &Task, names_of_each: u64) -> Outcome {
+fn done(task: &Task, names_of_each: u64, rest: Rest) -> Outcome {
     match &task.work {
         Work::Look { entries, .. } => {
             Outcome::Looked(entries.iter().map(|(number, _)| (*number, directory(*number))).collect())
         }
-        Work::Open(opening) => opened(opening.number, names_of_each, Rest::More),
-        Work::Read => Outcome::Read(names(names_of_each), Rest::More),
+        Work::Open(opening) => opened(opening.number, names_of_each, rest),
+        Work::Read => Outcome::Read(names(names_of_each), rest),
     }
 }
 
 /// Does one task, and decides for all directories.
-fn step(agenda: &mut Agenda, names_of_each: u64) -> bool {
+fn step(agenda: &mut Agenda, names_of_each: u64, rest: Rest) -> bool {
     while let Some(candidate) = agenda.candidate() {
         agenda.open_ahead(&candidate, None);
     }
     let Some(task) = agenda.take() else { return false };
-    agenda.deliver(task.folder, done(&task, names_of_each), Taken::default());
+    agenda.deliver(task.folder, done(&task, names_of_each, rest), Taken::default());
     true
+}
+
+/// How many directories are open ahead of the walk, or being opened.
+fn open(agenda: &Agenda) -> usize {
+    agenda.openings.open.len() + agenda.openings.begun
 }
 
 #[test]
@@ -63,12 +68,13 @@ fn what_is_ahead_is_bounded_while_the_walk_rests() {
         let top = agenda.enlist(loan("a b c "), b"/t/", (1, 1), Vec::new());
         assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(..))));
         let mut steps = 0;
-        while step(&mut agenda, names_of_each) {
+        while step(&mut agenda, names_of_each, Rest::More) {
             steps += 1;
             assert!(steps < 1_000_000, "it goes on for ever");
-            assert!(agenda.openings.open <= MOST_OPEN, "{} directories", agenda.openings.open);
+            assert!(open(&agenda) <= MOST_OPEN, "{} directories", open(&agenda));
             assert!(agenda.names <= MOST_NAMES + 2700, "{} names", agenda.names);
             assert!(agenda.openings.wanted.len() <= MOST_OPEN);
+            assert!(agenda.openings.to_judge.len() <= MOST_BEGUN, "{} to judge", agenda.openings.to_judge.len());
         }
         assert!(steps > 64, "{steps} steps");
         let known =
@@ -76,8 +82,55 @@ fn what_is_ahead_is_bounded_while_the_walk_rests() {
         assert!(agenda.folders.values().all(|folder| known(folder) <= MOST_BEGUN + 16));
         agenda.leave(top);
         assert!(agenda.folders.is_empty() && agenda.startable.is_empty() && agenda.openings.wanted.is_empty());
-        assert_eq!((agenda.names, agenda.openings.open, agenda.busy), (0, 0, 0));
+        assert_eq!((agenda.names, open(&agenda), agenda.busy), (0, 0, 0));
     }
+}
+
+/// The walk is in the first of so many directories. The others were opened while nothing was known
+/// of what is in this one; here is how the walk goes on in it, and whether that was opened ahead.
+fn with_others_behind(others: usize) -> (Agenda, impl FnMut(&mut Agenda) -> bool) {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(100, 1);
+    let loan = Loan { rest: Rest::Ended, ..loan(&"a ".repeat(1 + others)) };
+    let top = agenda.enlist(loan, b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    while step(&mut agenda, 0, Rest::Ended) {}
+    let Reply::Ready(Ok((near, ..))) = agenda.open(top, (1, 1)) else { panic!("it is open") };
+    while step(&mut agenda, 0, Rest::Ended) {}
+    let mut number = 0;
+    let goes_on = move |agenda: &mut Agenda| {
+        number += 1;
+        agenda.deliver(near, Outcome::Read(names(1), Rest::Ended), Taken::default());
+        assert!(matches!(agenda.next(near), Reply::Ready(Next::Name(..))));
+        while step(agenda, 0, Rest::Ended) {}
+        let was_open = matches!(agenda.is_unmarked(near), Reply::Ready(()));
+        while matches!(agenda.open(near, (1, number)), Reply::Wait) {
+            assert!(step(agenda, 0, Rest::Ended), "nothing opens it");
+        }
+        was_open
+    };
+    (agenda, goes_on)
+}
+
+#[test]
+fn what_was_opened_far_ahead_long_ago_makes_room_for_what_is_near() {
+    let (mut agenda, mut goes_on) = with_others_behind(MOST_OPEN);
+    assert!(!goes_on(&mut agenda) && !goes_on(&mut agenda), "all places are taken");
+    let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
+    agenda.folders.values_mut().for_each(|folder| folder.opened = long_ago);
+    // The walk opens one more itself.
+    assert!(!goes_on(&mut agenda) && goes_on(&mut agenda) && goes_on(&mut agenda));
+    assert_eq!(open(&agenda), MOST_OPEN - 1);
+}
+
+#[test]
+fn what_is_near_is_opened_before_what_was_found_far_ahead() {
+    let (mut agenda, mut goes_on) = with_others_behind(4 * MOST_OPEN);
+    assert!(agenda.openings.wanted.len() == MOST_OPEN && agenda.openings.to_judge.len() > MOST_OPEN);
+    // There is one place.
+    let (.., far) = *agenda.openings.open.values().next().unwrap();
+    agenda.leave(far);
+    assert!(goes_on(&mut agenda));
 }
 
 #[test]
@@ -143,6 +196,20 @@ fn the_lookup_that_the_walk_waits_for_is_one_of_a_turn() {
 }
 
 #[test]
+fn a_turn_that_the_walk_waits_for_has_nothing_that_a_scan_spares() {
+    let mut agenda = Agenda::new(false);
+    agenda.set_depth(2, 3);
+    agenda.add_scan(Known::of_test(1, &[12], std::time::SystemTime::now()).into());
+    let mut all = Vec::new();
+    ["a", "b", "c", "d"].into_iter().zip(11..).for_each(|(name, ino)| push_name(&mut all, ino, name.as_bytes()));
+    let top = agenda.enlist(Loan { names: all, ..loan("") }, b"/t/", (1, 1), Vec::new());
+    let _first = agenda.next(top);
+    assert!(matches!(agenda.look(top), Reply::Wait));
+    let Some(Task { work: Work::Look { entries, .. }, .. }) = agenda.take() else { panic!("a lookup is urgent") };
+    assert_eq!(entries.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 3, 4]);
+}
+
+#[test]
 fn names_are_looked_up_in_the_order_of_their_inodes_and_used_in_that_of_the_directory() {
     let mut agenda = Agenda::new(false);
     agenda.set_depth(100, 1);
@@ -176,13 +243,16 @@ fn old_answers_are_asked_for_again() {
     let answers = (1..3).map(|number| (number, Answer { time: long_ago, ..directory(number) })).collect();
     agenda.deliver(top, Outcome::Looked(answers), Taken::default());
     assert!(matches!(agenda.look(top), Reply::Wait));
-    let asked: Vec<_> = std::iter::from_fn(|| agenda.take()).map(|task| done(&task, 0)).collect();
+    let asked: Vec<_> = std::iter::from_fn(|| agenda.take()).map(|task| done(&task, 0, Rest::More)).collect();
     assert!(matches!(&asked[0], Outcome::Looked(answers) if answers[0].0 == 1), "{asked:?}");
     assert!(asked.iter().any(|outcome| matches!(outcome, Outcome::Looked(answers) if answers[0].0 == 2)), "{asked:?}");
     for outcome in asked {
         agenda.deliver(top, outcome, Taken::default());
     }
     assert!(matches!(agenda.look(top), Reply::Ready(_)));
+    for _ in ["the walk looks again", "and again"] {
+        assert!(matches!(agenda.look(top), Reply::Yourself));
+    }
 }
 
 /// The walk is at the first of three entries; this one is a directory, and is opened ahead.
@@ -210,14 +280,14 @@ fn what_could_not_be_opened_at_a_moment_is_left_to_the_walk() {
         (Errno::IO, Instant::now(), true),
     ] {
         let (mut agenda, top) = with_opened(1, Outcome::Opened(1, Err(errno)));
-        agenda.set_below(top, Below::Failed(errno, time));
+        agenda.set_below(top, 1, Below::Failed(errno, time));
         assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
         match agenda.open(top, (1, 1)) {
             Reply::Ready(Err(told)) => assert!(is_lasting && told == errno, "{errno}"),
             Reply::Yourself => assert!(!is_lasting, "{errno}"),
             other => panic!("{other:?}"),
         }
-        assert_eq!(agenda.openings.open, 0);
+        assert_eq!(open(&agenda), 0);
     }
 }
 
@@ -225,7 +295,7 @@ fn what_could_not_be_opened_at_a_moment_is_left_to_the_walk() {
 fn a_marker_that_was_there_is_looked_for_again() {
     let (mut agenda, top) = with_opened(1, Outcome::Opened(1, Ok(Opened::Marked)));
     assert!(matches!(agenda.is_unmarked(top), Reply::Yourself));
-    assert_eq!(agenda.openings.open, 0);
+    assert_eq!(open(&agenda), 0);
     assert!(matches!(agenda.open(top, (1, 1)), Reply::Wait), "it is opened");
 }
 
@@ -241,7 +311,7 @@ fn what_was_opened_long_ago_says_nothing_of_a_marker() {
 #[test]
 fn what_was_opened_ahead_is_closed_if_it_is_no_directory_any_more() {
     let (mut agenda, top) = with_opened(2, opened(2, 3, Rest::Ended));
-    assert_eq!((agenda.folders.len(), agenda.openings.open), (2, 1));
+    assert_eq!((agenda.folders.len(), open(&agenda)), (2, 1));
     let long_ago = Instant::now().checked_sub(FRESH * 2).unwrap();
     let old = |number| (number, Answer { time: long_ago, ..directory(number) });
     agenda.deliver(top, Outcome::Looked(vec![old(1), old(2)]), Taken::default());
@@ -254,7 +324,7 @@ fn what_was_opened_ahead_is_closed_if_it_is_no_directory_any_more() {
     for _ in ["b", "c"] {
         assert!(matches!(agenda.next(top), Reply::Ready(Next::Name(..))));
     }
-    assert_eq!((agenda.folders.len(), agenda.openings.open), (1, 0));
+    assert_eq!((agenda.folders.len(), open(&agenda)), (1, 0));
     agenda.leave(top);
     assert_eq!((agenda.names, agenda.startable.len()), (0, 0));
 }

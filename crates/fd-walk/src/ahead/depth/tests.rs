@@ -1,9 +1,13 @@
 //! When lookups are made ahead, and how many one thread takes.
 
+use std::fs::File;
 use std::num::NonZeroU16;
+use std::sync::Arc;
 use std::thread::sleep;
 
 use super::*;
+use crate::ahead::{Ahead, Kernel};
+use crate::directory::{Loan, Rest, push_name};
 
 const LATE: Duration = Duration::from_millis(1);
 
@@ -136,4 +140,38 @@ fn lookups_that_work_long_get_one_thread_for_each_processor() {
     assert_eq!(considered(&mut depth, Instant::now(), 500, working), processors().min(MOST));
     let cached = Taken { worked: WORTH_OF_WORK * 500, ..working };
     assert_eq!(considered(&mut depth, Instant::now() + Duration::from_secs(100), 500, cached), 1);
+}
+
+/// Looks up on the walk's own thread until it is worth other threads.
+fn look_late(ahead: &mut Ahead) {
+    while !ahead.is_on() {
+        ahead.directly(|_| sleep(LATE));
+    }
+}
+
+/// Whether a name that the walk doesn't ask for is looked up.
+fn begins(ahead: &Ahead) -> bool {
+    let mut names = Vec::new();
+    push_name(&mut names, 0, b"name");
+    let descriptor = Arc::new(File::open("/").unwrap().into());
+    ahead.scouts.as_ref().unwrap().with(|agenda| {
+        agenda.enlist(Loan { descriptor, names, rest: Rest::Ended }, b"/", (1, 1), Vec::new());
+        agenda.has_tasks()
+    })
+}
+
+#[test]
+fn lookups_that_are_late_again_are_made_ahead_again() {
+    let mut ahead = Ahead::new(LookupDepth::Adaptive, Arc::new(Kernel), false);
+    look_late(&mut ahead);
+    assert!(ahead.has_scouts() && begins(&ahead));
+    while ahead.is_on() {
+        let quick = Taken { calls: 1000, worked: Duration::from_millis(1), ..Taken::default() };
+        if ahead.depth.used(Duration::ZERO, || quick) {
+            ahead.set_depth();
+        }
+    }
+    assert!(!begins(&ahead));
+    look_late(&mut ahead);
+    assert!(ahead.has_scouts() && begins(&ahead));
 }
