@@ -94,8 +94,7 @@ impl Sparing {
         ahead: &mut Ahead,
         report: &mut Report<'_>,
     ) -> Result<(), WalkEnd> {
-        let spared = place.parent.filter(|_| is_doubt);
-        let spared = spared.map(|(_, dev)| (dev, place.leaf));
+        let spared = place.parent.filter(|_| is_doubt).map(|(_, dev)| (dev, place.leaf));
         let Some(dev) = self.scans.found(spared, found) else { return Ok(()) };
         ahead.remove_scan(dev);
         report.say(MessageType::Warning, |text| texts::wrong_scan(text, place.path, found.is_ok()))

@@ -470,9 +470,11 @@ fn an_upgrade_leaves_a_script_switched_off(host: &Host) -> Result<()> {
     }
     host.sh("rm /etc/init.d/bacula-fd && dpkg -i /ferrofd.deb && test -x /etc/init.d/bacula-fd")?;
     // A link has no mode of its own.
-    host.sh("ln -sf /usr/share/ferrofd/bacula-fd.init /etc/init.d/bacula-fd && dpkg -i /ferrofd.deb && \
-             test \"$(stat -Lc %a /etc/init.d/bacula-fd)\" = 755")
-        .map(drop)
+    host.sh(
+        "install -m 755 /usr/share/ferrofd/bacula-fd.init /srv/ && ln -sf /srv/bacula-fd.init /etc/init.d/bacula-fd && \
+             dpkg -i /ferrofd.deb && test \"$(stat -Lc %a /etc/init.d/bacula-fd)\" = 755",
+    )
+    .map(drop)
 }
 
 /// A package that can't be unpacked: the init script that was taken away for it is there again, and
