@@ -8,6 +8,7 @@
 //!
 //! The threads of a job ask for their share in `pipeline/pace.rs`. They have a low priority from
 //! their beginning, so a processor that somebody else needs is given away by the kernel, at once.
+//! Those that help the walk have its priority, whatever that is (`fd-walk/src/priority.rs`).
 //! The governor adds what priorities can't do: pauses while the disks or the memory are short, or
 //! while the processors are and a Storage Daemon on the same host takes part; and it raises the
 //! priority again when a job has given away enough.

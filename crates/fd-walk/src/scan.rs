@@ -49,9 +49,8 @@
 //! the two walks. The file system isn't scanned again by this process.
 //!
 //! **Why there is none of XFS.** `XFS_IOC_BULKSTAT` makes an inode in memory of each, as a lookup
-//! does: an Incremental of 300,000 files took 0.46 to 0.50 of the stock daemon's time with it and
-//! 0.51 to 0.53 without (docs/performance.md). And exchanges there (`RENAME_EXCHANGE`) change no
-//! time of two files that are no directories, so the argument above does not hold.
+//! does, so hardly any time is saved (docs/performance.md). And exchanges there (`RENAME_EXCHANGE`)
+//! change no time of two files that are no directories, so the argument above does not hold.
 //!
 //! **An error means: no scan**, and the walk is as ever.
 //!
