@@ -180,10 +180,12 @@ impl Cell {
         for thousands in [500, 1320] {
             add(thousands, &[Variant::Accurate], &[Incremental]);
         }
-        add(1000, &[Variant::Unchanged], &[Incremental]);
+        for thousands in [300, 1000] {
+            add(thousands, &[Variant::Unchanged], &[Incremental]);
+        }
         add(300, &[Variant::ColdUnchanged], &two);
         let on_images = Since::ALL.map(|since| Image::ALL.map(|image| Variant::OnImage(since, image)));
-        for thousands in [300, 1320] {
+        for thousands in [150, 300, 1320] {
             add(thousands, on_images.as_flattened(), &[Incremental]);
         }
         cells

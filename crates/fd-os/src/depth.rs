@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
-use crate::waiting::{time_worked, times_waited};
+use crate::waiting::{Queued, time_worked, times_waited};
 
 /// It begins with so many, or with more where each call is late.
 const FIRST: usize = 2;
@@ -52,14 +52,31 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Does some work of one call, and tells what it took.
+    /// Does some work of one call, and tells what it took. Waits for a processor are left out. It
+    /// costs several microseconds.
     pub fn measure<T>(work: impl FnOnce() -> T) -> (T, Self) {
+        let queued = Queued::from_now();
+        let (result, taken) = Self::measure_short(work);
+        (result, taken.without(queued))
+    }
+
+    /// The same for a short call: waits for a processor may be among those of a call that waited.
+    pub fn measure_short<T>(work: impl FnOnce() -> T) -> (T, Self) {
         let (before, begun, worked) = (times_waited(), Instant::now(), time_worked());
         let result = work();
         let worked = time_worked().saturating_sub(worked);
         let waited = if times_waited() == before { Duration::ZERO } else { begun.elapsed().saturating_sub(worked) };
         let taken = Self { calls: 1, waited, worked };
         (result, taken)
+    }
+
+    /// What these took without what they waited for a processor.
+    #[must_use]
+    pub fn without(self, queued: Queued) -> Self {
+        if self.waited.is_zero() {
+            return self;
+        }
+        Self { waited: self.waited.saturating_sub(queued.waited()), ..self }
     }
 
     /// Counts these, too.

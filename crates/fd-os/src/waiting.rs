@@ -31,6 +31,26 @@ pub struct Scheduled {
     pub times: u64,
 }
 
+/// What a thread waits for a processor, from now on: that is no wait for storage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Queued {
+    /// `None` where the kernel does not count it.
+    before: Option<Duration>,
+}
+
+impl Queued {
+    /// For the calling thread.
+    pub fn from_now() -> Self {
+        Self { before: scheduled().map(|counted| counted.delayed) }
+    }
+
+    /// What the same thread has waited for a processor since.
+    pub fn waited(self) -> Duration {
+        let waited = self.before.and_then(|before| Some(scheduled()?.delayed.saturating_sub(before)));
+        waited.unwrap_or_default()
+    }
+}
+
 /// For the calling thread; `None` where the kernel does not count it. It costs several
 /// microseconds.
 pub fn scheduled() -> Option<Scheduled> {
@@ -45,7 +65,12 @@ fn parse(text: &str) -> Option<Scheduled> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+    use std::time::Instant;
+
     use super::*;
+    use crate::depth::{Taken, processors};
 
     #[test]
     fn what_the_kernel_counts_is_read() {
@@ -66,9 +91,38 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_for_a_processor_is_no_wait_for_storage() {
+        let is_counted = scheduled().is_some();
+        let done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 * processors() {
+                scope.spawn(|| {
+                    while !done.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            // It stands behind another thread when it wakes up.
+            let (mut queued, mut all) = (Duration::ZERO, Vec::new());
+            while is_counted && queued < Duration::from_millis(1) {
+                let begun = Instant::now();
+                let (inside, taken) = Taken::measure(|| {
+                    let queued = Queued::from_now();
+                    thread::sleep(Duration::from_micros(50));
+                    queued.waited()
+                });
+                all.push((taken.waited + inside, begun.elapsed()));
+                queued += inside;
+            }
+            done.store(true, Ordering::Relaxed);
+            assert!(all.iter().all(|(apart, together)| apart <= together), "{all:?}");
+        });
+    }
+
+    #[test]
     fn a_thread_that_sleeps_has_waited_and_one_that_works_has_not() {
         let before = times_waited();
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        thread::sleep(Duration::from_millis(1));
         let slept = times_waited();
         assert!(slept > before, "{before} {slept}");
         // An emulated processor waits for itself now and then, and so does a page of the program.

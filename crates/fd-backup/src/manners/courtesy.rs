@@ -1,5 +1,5 @@
 //! The backups of a daemon, their threads, and the one thread that looks after them. It runs only
-//! while there is a backup that is older than a second.
+//! while there is a backup that is older than a quarter of a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -16,8 +16,9 @@ use crate::manners::host::{Interval, Reader, may_raise_priority, ran_and_waited}
 
 /// How often the host is looked at.
 const INTERVAL: Duration = Duration::from_millis(250);
-/// A shorter backup is nobody's trouble, and a thread costs as much as a small file.
-const WORTH_A_THREAD: Duration = Duration::from_secs(1);
+/// A shorter backup is nobody's trouble, and a thread costs as much as a small file. An Incremental
+/// has a low priority until then, which it can't afford.
+const WORTH_A_THREAD: Duration = INTERVAL;
 /// Nice value of a thread that gives way. It still gets a tenth of what another thread gets: it may
 /// hold a lock of the kernel that the other one waits for.
 const LOW: i32 = 10;

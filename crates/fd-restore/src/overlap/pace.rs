@@ -8,7 +8,7 @@ use std::num::NonZeroU16;
 use std::time::{Duration, Instant};
 
 use fd_os::depth::{Bounds, Depth, Taken, processors};
-use fd_os::waiting::{scheduled, time_worked};
+use fd_os::waiting::{Queued, time_worked};
 
 /// The most files at a time, if the settings don't say.
 const MOST: usize = 64;
@@ -53,7 +53,7 @@ struct Stretch {
     /// The thread's processor time when the stretch began.
     worked: Option<Duration>,
     /// The time that it had waited for a processor then, if that is looked at.
-    queued: Option<Duration>,
+    queued: Option<Queued>,
 }
 
 impl Pace {
@@ -124,20 +124,15 @@ const fn longest_run(depth: usize) -> usize {
 
 impl Stretch {
     fn new(is_suspicious: bool) -> Self {
-        let queued = if is_suspicious { scheduled().map(|counted| counted.delayed) } else { None };
+        let queued = is_suspicious.then(Queued::from_now);
         Self { files: 0, spent: Duration::ZERO, worked: Some(time_worked()), queued }
     }
 
     /// What its files have taken.
     fn taken(&self) -> Taken {
         let worked = time_worked().saturating_sub(self.worked.unwrap_or_default());
-        let mut waited = self.spent.saturating_sub(worked);
-        if let Some(before) = self.queued
-            && let Some(now) = scheduled()
-        {
-            waited = waited.saturating_sub(now.delayed.saturating_sub(before));
-        }
-        Taken { calls: self.files, waited, worked }
+        let taken = Taken { calls: self.files, waited: self.spent.saturating_sub(worked), worked };
+        self.queued.map_or(taken, |queued| taken.without(queued))
     }
 }
 

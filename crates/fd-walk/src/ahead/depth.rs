@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use fd_os::depth::{self, Bounds, Taken, processors};
-use fd_os::waiting::times_waited;
+use fd_os::waiting::{Queued, times_waited};
 
 use crate::settings::LookupDepth;
 
@@ -44,7 +44,7 @@ enum Watch {
     /// It is asked whether the thread has waited since it had waited so often.
     Window { length: u32, times_waited: u64 },
     /// Each is watched. So many have waited.
-    Check { taken: Taken, have_waited: u32 },
+    Check { taken: Taken, have_waited: u32, queued: Queued },
     /// Not at all.
     Off,
 }
@@ -117,10 +117,13 @@ impl Depth {
                 self.countdown = length;
                 return call();
             }
-            Watch::Window { .. } => self.watch = Watch::Check { taken: Taken::default(), have_waited: 0 },
+            Watch::Window { .. } => {
+                let (taken, queued) = (Taken::default(), Queued::from_now());
+                self.watch = Watch::Check { taken, have_waited: 0, queued };
+            }
             Watch::Check { .. } => {}
         }
-        let (result, taken) = Taken::measure(call);
+        let (result, taken) = Taken::measure_short(call);
         self.checked(taken);
         result
     }
@@ -128,14 +131,14 @@ impl Depth {
     /// A call was checked.
     fn checked(&mut self, one: Taken) {
         self.countdown = 1;
-        let Watch::Check { taken, have_waited } = &mut self.watch else { return };
+        let Watch::Check { taken, have_waited, queued } = &mut self.watch else { return };
         taken.add(one);
         *have_waited += u32::from(one.waited > Duration::ZERO);
         let is_clear = *have_waited >= SEVERAL && taken.waited >= ENOUGH;
         if taken.calls < CHECKED && !is_clear {
             return;
         }
-        let taken = *taken;
+        let taken = taken.without(*queued);
         self.watch = Watch::first_window();
         if self.lookups.begin(taken) {
             self.pause = PAUSE;

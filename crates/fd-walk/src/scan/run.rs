@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fd_os::lock::Mutex;
-use fd_os::sync::atomic::{AtomicBool, Ordering};
+use fd_os::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use fd_os::threads::{Thread, start_helper};
 
 use super::inodes::Inodes;
@@ -19,7 +19,7 @@ use super::table::Refusal;
 use crate::priority::Priority;
 use crate::settings::Compared;
 
-/// After so many inodes the thread looks which priority the walk has.
+/// After so many inodes the thread looks which priority the walk has, and says how far it is.
 const FOLLOWED: u64 = 1024;
 
 /// Bytes of a thread's stack.
@@ -70,17 +70,26 @@ pub(super) struct Run {
     stop: Stop,
 }
 
+/// What the walk and the thread tell each other.
+#[derive(Default)]
+struct Shared {
+    /// The scan is not wanted any more.
+    is_stopped: AtomicBool,
+    /// About so many inodes were read.
+    inodes: AtomicU64,
+}
+
 /// Tells the thread that it is not wanted any more.
 #[derive(Default)]
 struct Stop {
-    is_told: Arc<AtomicBool>,
+    shared: Arc<Shared>,
     /// So long it is waited for then.
     until: OnceCell<Instant>,
 }
 
 impl Stop {
     fn tell(&self) -> Instant {
-        self.is_told.store(true, Ordering::Relaxed);
+        self.shared.is_stopped.store(true, Ordering::Relaxed);
         *self.until.get_or_init(|| Instant::now() + GRACE)
     }
 }
@@ -90,24 +99,29 @@ impl Run {
     pub(super) fn begin(directory: BorrowedFd<'_>, turn: Turn, wanted: Wanted) -> Result<Self, Refusal> {
         let (directory, dev) = (Arc::new(directory.try_clone_to_owned()?), turn.0);
         let priority = Priority::of_this_thread();
-        Self::start(turn, move |stop| scan(directory, dev, wanted, priority, stop))
+        Self::start(turn, move |shared| scan(directory, dev, wanted, priority, shared))
     }
 
     fn start(
         turn: Turn,
-        scan: impl FnOnce(&Arc<AtomicBool>) -> Result<Known, Refusal> + Send + 'static,
+        scan: impl FnOnce(&Shared) -> Result<Known, Refusal> + Send + 'static,
     ) -> Result<Self, Refusal> {
         let stop = Stop::default();
-        let is_told = Arc::clone(&stop.is_told);
+        let shared = Arc::clone(&stop.shared);
         let scan = move || {
             let _turn = turn;
-            scan(&is_told)
+            scan(&shared)
         };
         Ok(Self { thread: start_helper("inode scan", STACK, scan)?, stop })
     }
 
     pub(super) fn has_ended(&self) -> bool {
         self.thread.has_ended()
+    }
+
+    /// About how many inodes it has read.
+    pub(super) fn inodes(&self) -> u64 {
+        self.stop.shared.inodes.load(Ordering::Relaxed)
     }
 
     /// Waits for its end, at most so long, and as long as this says so.
@@ -135,11 +149,11 @@ fn scan(
     dev: u64,
     wanted: Wanted,
     priority: Priority,
-    stop: &AtomicBool,
+    shared: &Shared,
 ) -> Result<Known, Refusal> {
     let begun = Moment::now();
     let table = open::open(&directory, dev, wanted.most)?;
-    let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, priority, stop)?;
+    let Found { mut old, mut prints, inodes } = Found::in_all(&table, wanted, priority, shared)?;
     table.finish()?;
     old.finish();
     if let Some(prints) = &mut prints {
@@ -159,22 +173,23 @@ struct Found {
 
 impl Found {
     /// Reads all groups.
-    fn in_all(table: &Table, wanted: Wanted, priority: Priority, stop: &AtomicBool) -> Result<Self, Refusal> {
+    fn in_all(table: &Table, wanted: Wanted, priority: Priority, shared: &Shared) -> Result<Self, Refusal> {
         let mut found = Self { old: Inodes::default(), prints: wanted.compared.map(Prints::new), inodes: 0 };
         let mut has_room = true;
         for group in 0..table.groups() {
             table.group(group, &mut |inode| {
                 if found.inodes.is_multiple_of(FOLLOWED) {
                     priority.follow();
+                    shared.inodes.store(found.inodes, Ordering::Relaxed);
                 }
                 found.inodes += 1;
                 if is_old(inode.mtime, inode.ctime, wanted.since) {
                     let prints = &mut found.prints;
                     has_room = found.old.add(inode.ino) && prints.as_mut().is_none_or(|prints| prints.add(&inode));
                 }
-                has_room && found.inodes <= wanted.most && !stop.load(Ordering::Relaxed)
+                has_room && found.inodes <= wanted.most && !shared.is_stopped.load(Ordering::Relaxed)
             })?;
-            if stop.load(Ordering::Relaxed) {
+            if shared.is_stopped.load(Ordering::Relaxed) {
                 return Err(Refusal::Stopped);
             }
             if found.inodes > wanted.most {
@@ -200,8 +215,8 @@ mod tests {
     fn a_scan_that_is_not_wanted_any_more_is_waited_for() {
         let ended = Arc::new(AtomicBool::new(false));
         let has_ended = Arc::clone(&ended);
-        let run = Run::start(Turn::take(u64::MAX).unwrap(), move |stop| {
-            while !stop.load(Ordering::Relaxed) {
+        let run = Run::start(Turn::take(u64::MAX).unwrap(), move |shared| {
+            while !shared.is_stopped.load(Ordering::Relaxed) {
                 std::thread::yield_now();
             }
             has_ended.store(true, Ordering::Relaxed);

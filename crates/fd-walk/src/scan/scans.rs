@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fd_os::lock::Mutex;
+use fd_os::threads::GLANCE;
 use fd_records::Stat;
 use rustix::io::Errno;
 
@@ -21,8 +22,10 @@ const DOUBT: u64 = 256;
 const STEP: u64 = 32;
 /// For fewer entries none is begun.
 const FEW: u64 = 2000;
-/// A lookup takes no longer where storage is not late. Then a scan is waited for, as lookups would
-/// only take the processors from it. Where storage is late, many go on beside it.
+/// A lookup takes no longer where storage is not late. While a scan reads the inodes that may cost
+/// one in this time, it is waited for: lookups would only take the processors from it. Where
+/// storage is late, many go on beside it. So does the walk where others want the processors, of
+/// which two threads get more than one.
 const LOOKUP: Duration = Duration::from_micros(20);
 /// A walk waits no longer for its scans.
 const LONGEST: Duration = Duration::from_secs(10);
@@ -80,10 +83,11 @@ impl Watched {
         pays(in_use, at_once, self.met, self.is_whole).filter(|most| *most >= self.least)
     }
 
-    /// How long a scan takes at most where storage is not late.
-    fn patience(&self) -> Duration {
-        let lookups = self.inodes.map_or(0, |(in_use, at_once)| in_use / at_once);
-        LOOKUP.saturating_mul(u32::try_from(lookups).unwrap_or(u32::MAX))
+    /// Whether a scan that has read so many inodes in this time is as fast as where storage is not
+    /// late, nor others want the processors. It may take a moment to begin.
+    fn is_on_time(&self, inodes: u64, took: Duration) -> bool {
+        let lookups = self.inodes.map_or(0, |(_, at_once)| inodes / at_once);
+        took <= LOOKUP.saturating_mul(u32::try_from(lookups).unwrap_or(u32::MAX)) + GLANCE
     }
 
     /// What becomes of it when a scan is refused: one that is too long now may pay later.
@@ -174,18 +178,19 @@ impl Scans {
             let most = if is_always { Some(u64::MAX) } else { watched.most().filter(|_| are_dear) };
             let Some(most) = most else { return Ok(None) };
             let Some(turn) = Turn::take(dev) else { return Ok(None) };
-            match Run::begin(directory, turn, Wanted { most, ..self.wanted }) {
-                Ok(run) => {
-                    let begun = Instant::now();
-                    run.wait(watched.patience().min(self.patience), || !is_always && !is_canceled());
-                    self.patience = self.patience.saturating_sub(begun.elapsed());
-                    *state = State::Begun(run, *watched);
-                }
+            let run = match Run::begin(directory, turn, Wanted { most, ..self.wanted }) {
+                Ok(run) => run,
                 Err(refusal) => {
                     *state = State::None;
                     return Ok(Some(Err(refusal)));
                 }
+            };
+            if !is_always {
+                let begun = Instant::now();
+                run.wait(self.patience, || watched.is_on_time(run.inodes(), begun.elapsed()) && !is_canceled());
+                self.patience = self.patience.saturating_sub(begun.elapsed());
             }
+            *state = State::Begun(run, *watched);
         }
         match std::mem::replace(state, State::None) {
             State::Begun(run, watched) if is_always || run.has_ended() => {
@@ -373,8 +378,10 @@ mod tests {
     #[test]
     fn a_scan_is_waited_for_as_long_as_the_lookups_take_that_it_may_cost() {
         let watched = |inodes| Watched { met: 32, is_whole: true, least: 0, inodes };
-        assert_eq!(watched(Some((300_000, 12))).patience(), Duration::from_millis(500));
-        assert_eq!(watched(None).patience(), Duration::ZERO);
+        let is_on_time = |read, millis| watched(Some((900_000, 12))).is_on_time(read, Duration::from_millis(millis));
+        assert!(is_on_time(0, 100) && !is_on_time(0, 101), "it may take a moment to begin");
+        assert!(is_on_time(300_000, 600) && !is_on_time(300_000, 601));
+        assert!(!watched(None).is_on_time(300_000, Duration::from_millis(101)));
     }
 
     #[test]
