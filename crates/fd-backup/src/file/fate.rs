@@ -30,6 +30,13 @@ impl Held {
         Self::one_of(file, all / if has_earlier { 2 } else { 4 })
     }
 
+    /// A fifo or device: the program that writes to it would notice that it is closed. A worker
+    /// holds one at a time.
+    pub(crate) fn special(file: Opened) -> Self {
+        HELD.fetch_add(1, Ordering::Relaxed);
+        Self(Some(file))
+    }
+
     fn one_of(file: Opened, most: usize) -> Option<Self> {
         let held = Self(Some(file));
         (HELD.fetch_add(1, Ordering::Relaxed) < most).then_some(held)

@@ -22,7 +22,7 @@ use crate::shared::job::Job;
 use crate::shared::meter::Meter;
 use crate::source::kinds::is_read;
 use crate::source::page_cache::PageCache;
-use crate::source::{Opened, open_regular};
+use crate::source::{Opened, open_regular, open_special};
 
 /// Prepares the entries of batches.
 pub(crate) struct Preparer<'p> {
@@ -95,8 +95,11 @@ impl Preparer<'_> {
     /// Opens the file at the path of an entry. A file that has replaced the walk's is saved as it
     /// is now.
     pub(crate) fn open(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
-        if entry.file_type != FileType::Regular || !is_read(entry.file_type, &entry.stat) {
+        if !is_read(entry.file_type, &entry.stat) {
             return Ok(Fate::InItsTurn);
+        }
+        if entry.file_type != FileType::Regular {
+            return self.open_special(entry);
         }
         let begun = Instant::now();
         let job = self.job;
@@ -134,6 +137,25 @@ impl Preparer<'_> {
             Err(Errno::LOOP) if entry.become_link().is_ok() => Fate::InItsTurn,
             Err(errno) => Fate::without_file(errno, entry.handle().is_ok(), has_earlier),
         })
+    }
+
+    /// Opens a fifo or device here, where its record without data would hide an earlier copy. That
+    /// may take long, so it is done in its turn elsewhere.
+    fn open_special(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
+        let job = self.job;
+        if !job.plan.has_earlier(entry) {
+            return Ok(Fate::InItsTurn);
+        }
+        let begun = Instant::now();
+        let is_stopped = || job.is_stopped();
+        match open_special(entry, job.open_limits(&is_stopped)) {
+            Ok(file) => Ok(Fate::Opened(Held::special(Opened::new(file, begun.elapsed())))),
+            Err(_) if job.is_stopped() => Err(Stopped),
+            Err(errno) => {
+                job.stand_alone(entry);
+                Ok(Fate::without_file(errno, entry.handle().is_ok(), true))
+            }
+        }
     }
 
     /// Reads the first byte, where the record of a file that can't be read would hide an earlier

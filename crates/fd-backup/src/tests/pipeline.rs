@@ -9,10 +9,11 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use super::support::{self, Bed, Collector, Outcome, noise};
+use super::support::{self, Bed, Collector, Outcome, Record, noise};
 use crate::{BackupError, BackupPlan};
 use fd_crypto::processor::Processor;
 use fd_messages::MessageType;
+use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 
 /// Small files, empty ones, links of both kinds, and large files between them.
 fn plant(bed: &Bed) {
@@ -264,6 +265,29 @@ fn a_fifo_without_a_writer_is_not_saved() {
     assert_eq!(outcome.streams(&bed.name("fifo")), [1]);
     assert_eq!(outcome.streams(&bed.name("file")), [1, 2, 3]);
     assert_eq!(outcome.progress.errors(), 1);
+}
+
+/// Its record would hide the copy of the job before, which has its data.
+#[test]
+fn a_fifo_or_device_that_cannot_be_opened_is_left_to_the_job_before() {
+    let mut bed = Bed::with_lines(&["I", "O rM", "N", "F @/fifo", "F @/device", "F @/file", "N", "N"]);
+    support::fifo(&bed.path("fifo"));
+    // No driver has this number.
+    let made = mknodat(CWD, bed.path("device"), FileType::BlockDevice, Mode::RUSR, makedev(4095, 0));
+    let mut expected = vec![format!("     Cannot open \"{}\": ERR=Interrupted system call.\n", bed.name("fifo"))];
+    if made.is_ok() {
+        expected.push(format!("     Cannot open \"{}\": ERR=No such device or address.\n", bed.name("device")));
+    }
+    bed.file("file", b"x");
+    bed.plan.fifo_timeout = Duration::from_millis(1);
+    bed.plan.walk.incremental = true;
+    let outcome = bed.run();
+    let told = outcome.texts(MessageType::NotSaved);
+    assert_eq!(told[..expected.len()], expected);
+    assert_eq!(outcome.progress.errors() as usize, expected.len());
+    let records = outcome.records();
+    let names: Vec<_> = records.iter().filter(|record| record.stream == 1).map(Record::name).collect();
+    assert_eq!(names, [bed.name("file")]);
 }
 
 #[test]
