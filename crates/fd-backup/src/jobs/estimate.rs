@@ -9,13 +9,16 @@ use fd_messages::{CancelToken, JobLog, MessageType};
 use fd_metadata::NameCache;
 use fd_plugins::{JobFacts, JobPlugins};
 use fd_records::FileType;
-use fd_walk::{Candidate, Comparison, Entry, Flow, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSettings};
+use fd_walk::{
+    Candidate, Comparison, Entry, Flow, HardLink, LinkState, LinkTable, WalkEnd, WalkEvent, WalkHost, WalkSettings,
+};
 
 use crate::accurate::AccurateList;
 use crate::exchange::piece::Event;
 use crate::file::compare::Comparer;
 use crate::file::fate::Fate;
 use crate::file::listing::saved_line;
+use crate::file::prepare::prepare_link;
 use crate::plugins::estimate::estimate_command;
 use crate::shared::backup_host::Surroundings;
 use crate::shared::changes::{LateChanges, LateIncludes};
@@ -75,10 +78,12 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
     let lists = plan.listing && log.wants(MessageType::Info);
     let mut sink = |event: WalkEvent<'_>| {
         match event {
-            WalkEvent::Entry(entry) if is_saved(&entry, &mut comparer, log) => {
-                result.add(&entry);
-                if lists {
-                    log.message(MessageType::Info, &saved_line(&entry, &mut names));
+            WalkEvent::Entry(mut entry) => {
+                if is_saved(&mut entry, &mut comparer, log) {
+                    result.add(&entry);
+                    if lists {
+                        log.message(MessageType::Info, &saved_line(&entry, &mut names));
+                    }
                 }
             }
             WalkEvent::Message(message) => log.message(message.kind, message.text),
@@ -99,7 +104,6 @@ pub fn estimate(plan: &EstimatePlan, log: &dyn JobLog, cancel: &CancelToken) -> 
                     }
                 });
             }
-            WalkEvent::Entry(_) => {}
         }
         Flow::Continue
     };
@@ -129,14 +133,19 @@ impl EstimateTotals {
 }
 
 /// Whether a backup would save the entry. An error in comparing its data goes to `log`.
-fn is_saved(entry: &Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> bool {
+fn is_saved(entry: &mut Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) -> bool {
+    prepare_link(entry);
     let Ok(prepared) = comparer.examine(entry) else { return false };
     for event in prepared.events {
         if let Event::Message { kind, text, .. } = event {
             log.message(kind, &text);
         }
     }
-    !matches!(prepared.fate, Fate::Unchanged)
+    let is_unchanged = matches!(prepared.fate, Fate::Unchanged);
+    if let Some(HardLink::First(slot)) = entry.hard_link.as_ref().filter(|_| is_unchanged) {
+        slot.set(LinkState::NotSaved);
+    }
+    !is_unchanged
 }
 
 /// Answers the walk's questions.

@@ -60,13 +60,13 @@ fn listed_link(name: &str, stat: Stat, link_fi: i32, digest: &str, delta: u16) -
 }
 
 /// A bed whose FileSet has these option letters, and the list that goes with it.
-struct Accurate {
-    bed: Bed,
-    list: AccurateList,
+pub(super) struct Accurate {
+    pub(super) bed: Bed,
+    pub(super) list: AccurateList,
 }
 
 impl Accurate {
-    fn new(letters: &str, level: AccurateLevel, announced: u64) -> Self {
+    pub(super) fn new(letters: &str, level: AccurateLevel, announced: u64) -> Self {
         let mut bed = Bed::new(letters);
         bed.plan.walk.incremental = !level.full;
         // Times must not matter.
@@ -78,7 +78,7 @@ impl Accurate {
     }
 
     /// Adds the file on the disk to the list.
-    fn list(&mut self, name: &str, digest: &str) {
+    pub(super) fn list(&mut self, name: &str, digest: &str) {
         let path = self.bed.path(name.trim_end_matches('/'));
         self.list_as(name, stat_of(&path), digest, 0);
     }
@@ -96,9 +96,9 @@ impl Accurate {
     }
 }
 
-const HELLO: &[u8] = b"Hello, Bacula!\n";
+pub(super) const HELLO: &[u8] = b"Hello, Bacula!\n";
 /// Its MD5 in base 64.
-const HELLO_DIGEST: &str = "nWGq0wC1abvWwPrD+9ENdA";
+pub(super) const HELLO_DIGEST: &str = "nWGq0wC1abvWwPrD+9ENdA";
 const HELLO_HEX: &str = "9d61aad300b569bbd6c0fac3fbd10d74";
 
 /// Names of the entries that have a record, without the directory of the bed, and their types.

@@ -9,6 +9,7 @@ use fd_messages::{CancelToken, JobLog, MessageType, Progress};
 use fd_plugins::NoFacts;
 use fd_walk::{Purpose, WalkSettings};
 
+use super::accurate::{Accurate, CHANGES, HELLO, HELLO_DIGEST};
 use super::support::{Bed, Log};
 use crate::{BackupError, EstimatePlan, EstimateTotals, estimate};
 
@@ -59,4 +60,23 @@ fn a_canceled_estimate_has_no_result() {
     cancel.cancel();
     let log: &dyn JobLog = &Log::new(Arc::default());
     assert!(matches!(estimate(&plan, log, &cancel), Err(BackupError::Canceled)));
+}
+
+/// No other name has the data in this job, so it is sent.
+#[test]
+fn a_new_name_of_an_unchanged_file_counts_with_its_bytes() {
+    let mut accurate = Accurate::new("MCmcs5:", CHANGES, 4);
+    let old = accurate.bed.file("d/m", HELLO);
+    for name in ["d/a", "d/z"] {
+        fs::hard_link(&old, accurate.bed.path(name)).unwrap();
+    }
+    accurate.list("d/m", HELLO_DIGEST);
+    accurate.list.complete();
+    let bed = &mut accurate.bed;
+    bed.plan.accurate = Some(Arc::new(accurate.list));
+    let walk = WalkSettings { purpose: Purpose::Estimate { limit: 0 }, ..bed.plan.walk.clone() };
+    let plan = EstimatePlan { accurate: bed.plan.accurate.clone(), ..plan(bed, walk, false) };
+    let result = estimate(&plan, &Log::new(Arc::default()), &CancelToken::new()).unwrap();
+    let sent = bed.run().records().into_iter().filter(|record| record.stream == 2).count();
+    assert_eq!((result.bytes, sent), (2 * HELLO.len() as u64, 2));
 }
