@@ -292,4 +292,4 @@ fn without_doubled(word: &[u8]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -1,6 +1,7 @@
 //! The snapshots of one backup: made before its first file, removed after its last (reference 07
 //! §12.2).
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -98,7 +99,9 @@ impl<'j> Session<'j> {
             let strays: Vec<_> = choice::strays(&tops, &table).map(|(name, at)| (name.to_vec(), at.clone())).collect();
             (regions, strays, table)
         })?;
-        session.tell_of_strays(&strays, &wanted);
+        for text in told_of_strays(&session.helper, &job.identity.name, &strays, &wanted) {
+            outbox.message(MessageType::Error, &text);
+        }
         let (devices, directories) = session.supported(&regions, &table, &wanted);
         // What is read as it is now has the snapshots of other jobs in it.
         *reads = hiding(&[journal.places(), directories.clone()].concat());
@@ -185,14 +188,6 @@ impl<'j> Session<'j> {
             }
         }
         (found, directories)
-    }
-
-    /// Names in subvolumes that are not known are read as they are now.
-    fn tell_of_strays(&self, strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) {
-        let has_support = |mount: &Mount| scan::support(&self.helper, mount, &self.job.identity.name, wanted).is_ok();
-        for (name, mount) in choice::without_snapshot(strays, has_support) {
-            self.outbox.message(MessageType::Error, &texts::not_in_snapshot(name, &mount.point));
-        }
     }
 
     fn create(
@@ -356,6 +351,24 @@ impl Drop for Session<'_> {
     }
 }
 
+/// Names in subvolumes that are not known are read as they are now: what is told of that.
+fn told_of_strays(helper: &Helper, job: &[u8], strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) -> Vec<Vec<u8>> {
+    let unanswered = RefCell::new(Vec::new());
+    let has_support = |mount: &Mount| {
+        let answer = scan::support(helper, mount, job, wanted);
+        if let Err(failed) = answer.as_ref()
+            && failed.is_no_answer()
+            && wanted()
+        {
+            unanswered.borrow_mut().push(texts::snapshot_not_created(&mount.point, &failed.error));
+        }
+        answer.is_ok()
+    };
+    let without = choice::without_snapshot(strays, has_support);
+    let told = without.map(|(name, mount)| texts::not_in_snapshot(name, &mount.point)).collect();
+    [unanswered.take(), told].concat()
+}
+
 /// What a backup with snapshots leaves out of these files, for a walk that makes none.
 pub(crate) fn hidden(order: &Order<'_>, fileset: &Arc<FileSet>, job: &Job, wanted: IsWanted<'_>) -> Arc<Snapshots> {
     let (helper, name) = (&order.helper, &job.identity.name);
@@ -442,6 +455,7 @@ fn regions(fileset: &FileSet, tops: &[Top<'_>], table: &MountTable, limits: &Dir
 mod tests {
     use super::*;
     use crate::job::snapshots::choice::tests::fileset;
+    use crate::job::snapshots::helper::tests::helper;
 
     #[test]
     fn a_fifo_that_is_read_is_no_name_of_a_snapshot() {
@@ -454,6 +468,24 @@ mod tests {
             let tops = tops(&fileset, &DirectoryLimits::default(), &CancelToken::default());
             let names: Vec<_> = tops.iter().map(|top| std::str::from_utf8(top.name).unwrap()).collect();
             assert_eq!(names, expected, "{options}");
+        }
+    }
+
+    /// It has not said that there can be no snapshot.
+    #[test]
+    fn a_helper_that_is_ended_while_it_is_asked_about_subvolumes_is_told_once_a_file_system() {
+        let stray = |name: &str| (name.as_bytes().to_vec(), Mount { point: b"/p".to_vec(), ..Mount::default() });
+        let strays = [stray("/p/1"), stray("/p/2")];
+        for (script, count, expected) in [
+            ("kill -9 $$", 1, "   Unable to create snapshot of /p ERR="),
+            ("echo status=0", 0, ""),
+            ("echo status=1", 2, "   Unable to use snapshot of /p ERR=/p/1 is a place of its file system"),
+        ] {
+            let (helper, folder) = helper("strays", script, "");
+            let told = told_of_strays(&helper, b"job", &strays, &|| true);
+            std::fs::remove_dir_all(folder).unwrap();
+            assert_eq!(told.len(), count, "{script}");
+            assert!(told.first().is_none_or(|told| told.starts_with(expected.as_bytes())), "{script}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::*;
 use crate::alone::alone;
 
 /// A helper that does this, in a folder of its own.
-fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
+pub(in crate::job::snapshots) fn helper(name: &str, script: &str, arguments: &str) -> (Helper, PathBuf) {
     let folder = std::env::temp_dir().join(format!("ferrofd-helper-{name}-{}", std::process::id()));
     fs::create_dir_all(&folder).unwrap();
     let program = folder.join("helper");
