@@ -485,6 +485,38 @@ fn closing_ends_although_the_peer_does_not_close() {
     drop(socket);
 }
 
+/// As a Storage Daemon or Director after a cancel, with a `close_notify` or without a word.
+#[test]
+fn no_wait_for_a_peer_that_keeps_the_connection_of_tls_open_is_endless() {
+    for (says_goodbye, cancels) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut server, socket) = raw_pair(Limits { goodbye: MOMENT, ..limits() });
+        let kept = thread::scope(|scope| {
+            let client = scope.spawn(|| {
+                let mut tls = handshake::other_tls(socket, "TLS_AES_128_GCM_SHA256", SslVersion::TLS1_3);
+                tls.connect().unwrap();
+                if says_goodbye {
+                    tls.shutdown().unwrap();
+                }
+                tls
+            });
+            server.start_tls(TlsSide::Server, TlsSecret::Key(KEY)).unwrap();
+            client.join().unwrap()
+        });
+        let canceler = server.canceler();
+        assert!(!canceler.peer_leaves_within(MOMENT), "it holds the connection");
+        if cancels {
+            thread::scope(|scope| {
+                let waiting = scope.spawn(|| server.recv(IDLE_LIMIT).map(drop));
+                canceler.cancel();
+                assert!(waiting.join().unwrap().is_err());
+            });
+            assert!(canceler.peer_has_left(), "the connection is shut down here");
+        }
+        server.close().unwrap();
+        drop(kept);
+    }
+}
+
 #[test]
 fn a_broken_pipe_has_the_text_of_the_reference() {
     let (mut server, mut client) = pair();
