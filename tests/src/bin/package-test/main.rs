@@ -344,6 +344,7 @@ fn fresh(root: &Path, deb: &Path) -> Result<()> {
         passwords.extend(said.lines().map(ToOwned::to_owned));
         its_own_init_script(&host)?;
         a_failed_upgrade_changes_nothing(&host)?;
+        a_failed_removal_leaves_a_script_switched_off(&host)?;
         // A link where the package has made a folder: what it leads to is the administrator's.
         host.sh("mv /var/log/bacula /srv/log && ln -s /srv/log /var/log/bacula")?;
         apt(&host, "purge ferrofd ferrofd-s3")?;
@@ -487,6 +488,32 @@ fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
     host.sh("test -x /etc/init.d/bacula-fd && dpkg -s ferrofd | grep -qx 'Status: install ok installed' && \
              ls /etc/rc2.d/S??bacula-fd && ! /etc/init.d/bacula-fd status && rm -r /broken /broken.deb")?;
     Ok(())
+}
+
+/// A package that would take its place, and can't be unpacked: our script, one that is not ours, and
+/// one that was made executable for ours come back as they were.
+fn a_failed_removal_leaves_a_script_switched_off(host: &Host) -> Result<()> {
+    let fields = "Package: other\nVersion: 1\nArchitecture: all\nMaintainer: Other <other@example.org>\n\
+                  Description: takes its place\nConflicts: ferrofd\nReplaces: ferrofd\nProvides: ferrofd\n";
+    host.sh(&format!(
+        "mkdir -p /other/DEBIAN && printf '{fields}' >/other/DEBIAN/control && \
+         printf '#!/bin/sh\necho refused\nexit 1\n' >/other/DEBIAN/preinst && chmod 755 /other/DEBIAN/preinst && dpkg-deb -b /other /other.deb"
+    ))?;
+    let script = "/etc/init.d/bacula-fd";
+    for (change, mode) in [
+        ("chmod 644", "644"),
+        ("chmod 700", "700"),
+        ("echo '# Changed.' >>/etc/init.d/bacula-fd && chmod 644", "644"),
+        (": >/var/lib/ferrofd/init-script-made-executable && chmod 755", "755"),
+        ("rm /etc/init.d/bacula-fd && install -m 755 /usr/share/ferrofd/bacula-fd.init", "755"),
+    ] {
+        host.sh(&format!("{change} {script}"))?;
+        let (done, told) = host.attempt("dpkg -i --auto-deconfigure /other.deb")?;
+        must(!done && told.contains("refused"), || format!("ferrofd was not to be removed:\n{told}"))?;
+        let now = host.sh(&format!("stat -c %a {script} && dpkg -s ferrofd | grep ^Status:"))?;
+        must(now == format!("{mode}\nStatus: install ok installed\n"), || format!("after {change}: {now}{told}"))?;
+    }
+    host.sh("rm -r /other /other.deb").map(drop)
 }
 
 /// A host with bacula.org's own package, of which the file names are played. It is not replaced
