@@ -147,9 +147,39 @@ fn without_stream(lstat: &[u8]) -> Vec<u8> {
     lstat.rsplitn(2, |&byte| byte == b' ').last().unwrap_or(lstat).to_vec()
 }
 
+/// A name or a line as messages of ours have it: without what orders a terminal about.
+pub(crate) fn shown(name: &[u8]) -> String {
+    let mut text = Vec::new();
+    for chunk in name.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let bytes = character.to_string().into_bytes();
+            let is_escaped = character.is_control() && character != '\t';
+            text.extend(if is_escaped { bytes.escape_ascii().collect() } else { bytes });
+        }
+        for byte in chunk.invalid() {
+            let is_escaped = matches!(byte, 0x80..=0x9F);
+            text.extend(if is_escaped { byte.escape_ascii().collect() } else { vec![*byte] });
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Messages with line ends as ours name files: the stock daemon's go on in the next line.
+fn whole(lines: Vec<String>) -> Vec<String> {
+    let mut whole: Vec<String> = Vec::new();
+    for line in lines {
+        let begins = ["fd: ", "dir: ", "sd: "].iter().any(|head| line.starts_with(head));
+        match whole.last_mut().filter(|_| !begins) {
+            Some(last) => last.extend(["\\n", &shown(line.as_bytes())]),
+            None => whole.push(shown(line.as_bytes())),
+        }
+    }
+    whole
+}
+
 fn messages(lane: &Lane, side: usize, jobs: &[JobResult; 2], clients: [&str; 2]) -> Vec<String> {
     let (Some(job), Some(client)) = (jobs.get(side), clients.get(side)) else { return Vec::new() };
-    let lines = job.plain_messages(client);
+    let lines = whole(job.plain_messages(client));
     let is_told = |line: &String| {
         !(line.contains(CLOCKS)
             || lane.bpipe && line.contains(" /few/")
@@ -181,7 +211,7 @@ pub(crate) fn checks(lane: &Lane, jobs: &[JobResult; 2]) -> Vec<String> {
     let clients = lane.pair.clients();
     let told = |side: usize| {
         let (Some(job), Some(client)) = (jobs.get(side), clients.get(side)) else { return Vec::new() };
-        let mut lines = job.plain_messages(client);
+        let mut lines = whole(job.plain_messages(client));
         let report = job.report();
         let kept = COUNTS_OF_A_VERIFY.iter().filter_map(|key| Some((key, report.get(*key)?)));
         lines.extend(kept.map(|(key, value)| format!("report {key}: {value}")));
@@ -256,4 +286,17 @@ fn settle(ours: &Path, stock: &Path, begin: i64) -> Result<()> {
         set_fixed_times(stock)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_a_line_end_is_the_same_in_messages_of_both() {
+        let name = "fd: /a/new\nline\t\u{1b} \u{e4}";
+        let stock = name.split('\n').map(ToOwned::to_owned).chain(["fd: next".to_owned()]).collect();
+        assert_eq!(whole(stock), [shown(name.as_bytes()), "fd: next".to_owned()]);
+        assert_eq!(shown(b"new\nline\t\x1b \xc3\xa4 \x80\xff"), "new\\nline\t\\x1b \u{e4} \\x80\u{fffd}");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Write as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use bed::{BedError, JobResult, Noise, Restore, Result, faketime, fifo_writer};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use walkdir::{DirEntryExt as _, WalkDir};
 
+use crate::compare::shown;
 use crate::counts::Count;
 use crate::course::Course;
 use crate::plan::{HELD, Pair, Trouble};
@@ -234,7 +236,7 @@ impl Course<'_> {
             let entries = WalkDir::new(place).into_iter().filter_map(std::result::Result::ok);
             entries.filter(|entry| entry.file_type().is_file())
         };
-        let is_named = |path: &Path| job.log.contains(&format!("{}: ERR=", path.display()));
+        let is_named = |path: &Path| job.log.contains(&format!("{}: ERR=", shown(path.as_os_str().as_bytes())));
         let named: Vec<u64> = files().filter(|entry| is_named(entry.path())).map(|entry| entry.ino()).collect();
         let mut wrong = String::new();
         for entry in files().filter(|entry| !named.contains(&entry.ino())) {
