@@ -490,8 +490,8 @@ fn a_failed_upgrade_changes_nothing(host: &Host) -> Result<()> {
     Ok(())
 }
 
-/// A package that would take its place, and can't be unpacked: the init script comes back as it was,
-/// ours, one that is not, and one that was made executable for ours.
+/// A package that would take its place, and can't be unpacked: the init script comes back as it
+/// was, ours, one that is not, and one that was made executable for ours.
 fn a_failed_removal_leaves_a_script_switched_off(host: &Host) -> Result<()> {
     let fields = "Package: other\nVersion: 1\nArchitecture: all\nMaintainer: Other <other@example.org>\n\
                   Description: takes its place\nConflicts: ferrofd\nReplaces: ferrofd\nProvides: ferrofd\n";
