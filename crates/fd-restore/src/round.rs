@@ -242,6 +242,7 @@ impl Round<'_> {
     fn record(&mut self, header: RecordHeader, record: &[u8]) -> ControlFlow<()> {
         let stream = header.stream;
         let is_stray = self.place.is_stray(&header);
+        self.leave_endless_section(&header);
         let mut goes_on = ControlFlow::Continue(());
         match stream.class() {
             class if self.section.is_refused() && class != StreamClass::PluginName => {}

@@ -815,6 +815,15 @@ pub(crate) fn end_missing(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" may not be complete: its end is missing on the volume."])
 }
 
+/// The record that ends a file of a plugin has not come, and another file has.
+pub(crate) fn section_without_end(command: &[u8]) -> Vec<u8> {
+    join(&[
+        b"A file of plugin command \"",
+        &of_volume(command),
+        b"\" may not be complete, or missing: its end is missing on the volume.",
+    ])
+}
+
 /// The data of a file has not come to its end, and how much is missing is not known.
 pub(crate) fn unfinished(path: &[u8]) -> Vec<u8> {
     join(&[b"File ", path, b" is not complete: its data broke off. The next restore replaces it."])

@@ -106,6 +106,11 @@ impl<'j> CurrentPlugin<'j> {
         }
     }
 
+    /// Whether it was told of a file.
+    pub(super) const fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
     fn is_canceled(&self) -> bool {
         self.access.facts.is_canceled()
     }

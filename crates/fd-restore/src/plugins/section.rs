@@ -81,6 +81,16 @@ impl<'j> Section<'j> {
         }
     }
 
+    /// Whether another file can only come behind a record that ends this: a plugin that has got a
+    /// file reports a second one itself.
+    pub(crate) const fn waits_for_end(&self) -> bool {
+        match self {
+            Self::Outside => false,
+            Self::Core | Self::Lost | Self::Refused => true,
+            Self::Plugin(plugin) => !plugin.has_file(),
+        }
+    }
+
     /// Whether the command was refused.
     pub(crate) const fn is_refused(&self) -> bool {
         matches!(self, Self::Refused)

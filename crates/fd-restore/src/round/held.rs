@@ -73,19 +73,28 @@ pub(super) struct Place {
     pub(super) previous: Stream,
     /// The header of the last attributes, whose file the records that follow are of.
     file: Option<RecordHeader>,
+    /// That of the last start or end of a plugin's file, which are of the same file.
+    plugin_name: Option<RecordHeader>,
 }
 
 impl Place {
     pub(super) const fn new() -> Self {
-        Self { previous: Stream::NONE, file: None }
+        Self { previous: Stream::NONE, file: None, plugin_name: None }
     }
 
     /// A record with this header has come.
     pub(super) fn had(&mut self, header: RecordHeader) {
         self.previous = header.stream.kind();
-        if matches!(header.stream.class(), StreamClass::Attributes | StreamClass::AttributesUpdate) {
-            self.file = Some(header);
+        match header.stream.class() {
+            StreamClass::Attributes | StreamClass::AttributesUpdate => self.file = Some(header),
+            StreamClass::PluginName => self.plugin_name = Some(header),
+            _ => {}
         }
+    }
+
+    /// Whether these attributes are of another file than that of the plugin's which has begun.
+    pub(super) fn is_of_next_file(&self, header: &RecordHeader) -> bool {
+        self.plugin_name.is_some_and(|start| !header.is_of_file_of(&start))
     }
 
     /// Whether a record stands among those of a file, and is of another file or backup.

@@ -4,7 +4,7 @@ use core::ops::ControlFlow;
 
 use fd_messages::MessageType;
 use fd_plugins::MetadataPacket;
-use fd_records::{FileType, MetadataKind, PluginMetadata, PluginName, Stream};
+use fd_records::{FileType, MetadataKind, PluginMetadata, PluginName, RecordHeader, Stream, StreamClass};
 
 use super::held::{Current, Round};
 use crate::plugins::{MetadataAnswer, Section};
@@ -46,6 +46,19 @@ impl Round<'_> {
         }
         if let Section::Plugin(plugin) = std::mem::replace(&mut self.section, Section::Outside) {
             plugin.end(&mut self.report);
+        }
+    }
+
+    /// Leaves a plugin's file at the attributes of another one: the record that ends it was lost. A
+    /// plugin that has got its file reports a second one itself.
+    pub(super) fn leave_endless_section(&mut self, header: &RecordHeader) {
+        let is_next = matches!(header.stream.class(), StreamClass::Attributes | StreamClass::AttributesUpdate)
+            && self.section.waits_for_end()
+            && self.place.is_of_next_file(header);
+        if is_next {
+            self.close();
+            self.leave_plugin();
+            self.report.now(MessageType::Error, &texts::section_without_end(&self.said_once.command));
         }
     }
 

@@ -7,7 +7,7 @@
 
 use fd_crypto::Digester;
 use fd_messages::{CancelToken, MessageType, PacketSink};
-use fd_records::{AttributesRecord, FileType, PluginName, Stream, StreamClass, digest_text};
+use fd_records::{AttributesRecord, FileType, PluginName, RecordHeader, Stream, StreamClass, digest_text};
 
 use super::checks::Checks;
 use super::job::{VerifyError, VerifyJob, VerifyOutcome};
@@ -57,7 +57,7 @@ pub fn data(
         told: Told::default(),
         differs: false,
         damaged: false,
-        is_of_plugin: false,
+        of_plugin: None,
         scan: Scan::new(job.plugins),
     };
     if checks.unsigned {
@@ -139,8 +139,8 @@ struct Verify<'a, 'c> {
     differs: bool,
     /// An attribute record could not be read, or the records ended too early.
     damaged: bool,
-    /// A plugin has saved the files that come.
-    is_of_plugin: bool,
+    /// The header of the record that began the file of a plugin, until its end.
+    of_plugin: Option<RecordHeader>,
     scan: Scan<'a>,
 }
 
@@ -149,7 +149,7 @@ impl Verify<'_, '_> {
     fn read(&mut self, source: &mut dyn RecordSource, cancel: &CancelToken) -> Result<End, VerifyError> {
         loop {
             match next_record(source, self.progress, cancel) {
-                Ok(Next::Record(header, record)) => self.record(header.stream, record)?,
+                Ok(Next::Record(header, record)) => self.record(header, record)?,
                 Ok(Next::End(end)) => {
                     self.end_scan()?;
                     // Before the end, the file whose records came last is not whole, and differs
@@ -182,14 +182,20 @@ impl Verify<'_, '_> {
         VerifyError::Plugin(String::from_utf8_lossy(name).into_owned())
     }
 
-    fn record(&mut self, stream: Stream, record: &[u8]) -> Result<(), VerifyError> {
+    fn record(&mut self, header: RecordHeader, record: &[u8]) -> Result<(), VerifyError> {
+        let stream = header.stream;
         match stream.class() {
-            StreamClass::Attributes | StreamClass::AttributesUpdate => return self.attributes(stream, record),
+            StreamClass::Attributes | StreamClass::AttributesUpdate => {
+                // Of another file: the record that ends the plugin's was lost.
+                self.of_plugin = self.of_plugin.filter(|start| header.is_of_file_of(start));
+                return self.attributes(stream, record);
+            }
             StreamClass::Data(layout) if layout.is_encrypted => self.encrypted(),
             StreamClass::Data(_) | StreamClass::PluginData => return self.content(stream, record),
             StreamClass::Digest(_) => return self.digest(stream, record),
             StreamClass::PluginName => {
-                self.is_of_plugin = matches!(PluginName::parse(record), Some(PluginName::Start { .. }));
+                let is_start = matches!(PluginName::parse(record), Some(PluginName::Start { .. }));
+                self.of_plugin = is_start.then_some(header);
             }
             // Objects of plugins have no data to compare, but they count.
             StreamClass::RestoreObject | StreamClass::PluginObject => {
@@ -222,7 +228,7 @@ impl Verify<'_, '_> {
             size: 0,
             has_data: false,
             is_encrypted: false,
-            is_of_plugin: self.is_of_plugin,
+            is_of_plugin: self.of_plugin.is_some(),
             stream,
             win32: Win32Stream::default(),
             computed: None,

@@ -201,7 +201,7 @@ fn a_damaged_long_file_that_the_job_changes_again_is_reported() {
         match again {
             0 => volume.put(&Saved::hard_link("/second", "/f")),
             1 => volume.put(&Saved { stream: Stream::ATTRIBUTES_UPDATE, ..saved }),
-            2 => volume.patch(&saved),
+            2 => volume.patch(&saved).stop(),
             // Another file of this name: the damaged one is gone, and has been restored all the
             // same.
             _ => volume.put(&saved),

@@ -127,7 +127,7 @@ fn addresses_of_sparse_data_never_go_back() {
         let mut saved = Saved::file("/f");
         saved.stat.size = 5;
         volume.put(&saved).record(Stream::FILE_DATA, b"hello");
-        volume.patch(&saved).record(stream, &at(3, b"X")).record(stream, &at(0, b"Y"));
+        volume.patch(&saved).record(stream, &at(3, b"X")).record(stream, &at(0, b"Y")).stop();
     });
     finished.assert_quiet();
     assert_eq!(place.read("f"), b"YelXo");
@@ -172,7 +172,8 @@ fn what_is_not_whole_gets_no_second_name_patch_or_update() {
             } else {
                 volume
                     .patch(&other)
-                    .record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &at(4, b"X"));
+                    .record(Stream::new(Stream::BIT_OFFSETS | Stream::FILE_DATA.number()), &at(4, b"X"))
+                    .stop();
             }
         });
         let told = finished.told();

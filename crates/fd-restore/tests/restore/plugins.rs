@@ -91,6 +91,45 @@ fn a_plugin_gets_no_command_that_only_the_volume_says() {
     }
 }
 
+/// The block with the record that ends the plugin's file was lost.
+#[test]
+fn a_plugin_s_file_without_its_end_takes_no_other_file_along() {
+    let without_end = |command: &str| {
+        let text = format!(
+            "A file of plugin command \"{command}\" may not be complete, or missing: its end is missing on the volume.\n"
+        );
+        (MessageType::Error, text)
+    };
+    for command in ["tp:unknown", "tp:never", "no:plugin", COMMAND] {
+        for has_attributes in [true, false] {
+            let mut volume = Volume::new();
+            volume.start(command).put(&plugin_file("/@tp/one")).record(Stream::FILE_DATA, b"hello");
+            if !has_attributes || command == COMMAND {
+                // The start is all that there is.
+                volume.frames.truncate(2);
+            }
+            volume.file("/after", b"y").record(Stream::MD5, &digest(DigestKind::Md5, b"y"));
+            volume.of_plugin(&plugin_file("/@tp/known"));
+            let restored = restore(Answers::default(), &volume);
+            assert!(restored.told().contains(&without_end(command)), "{command} {:?}", restored.told());
+            assert_eq!(restored.place.read("after"), b"y", "{command}");
+            assert_eq!(restored.noted.data, b"hello", "{command}: the plugin gets its own data only");
+        }
+    }
+}
+
+/// What is there is kept, as with any file whose data is missing.
+#[test]
+fn an_ordinary_file_behind_a_plugin_s_file_without_its_end_is_replaced_by_its_data_only() {
+    let place = Place::new();
+    std::fs::write(place.path("after"), b"old").unwrap();
+    let mut volume = Volume::new();
+    volume.start("no:plugin").put(&plugin_file("/@tp/one")).record(Stream::FILE_DATA, b"hello");
+    volume.put(&Saved { stat: plugin_file("").stat, ..Saved::file("/after") });
+    let restored = restore_at(place, Answers::default(), &volume, &CancelToken::new());
+    assert_eq!(restored.place.read("after"), b"old");
+}
+
 #[test]
 fn the_log_says_what_the_volume_asks_for_without_what_a_terminal_obeys() {
     let mut volume = two_files();

@@ -107,7 +107,11 @@ impl Volume {
 
     /// A record as the Storage Daemon sends it.
     pub(crate) fn record(&mut self, stream: Stream, data: &[u8]) -> &mut Self {
-        let header = format!("rechdr 1 1795226230 {} {} {}", self.file_index, stream.number(), data.len());
+        self.record_of(self.file_index, stream, data)
+    }
+
+    fn record_of(&mut self, file_index: i32, stream: Stream, data: &[u8]) -> &mut Self {
+        let header = format!("rechdr 1 1795226230 {file_index} {} {}", stream.number(), data.len());
         self.frames.push(Frame::Data(header.into_bytes()));
         self.frames.push(Frame::Data(data.to_vec()));
         self
@@ -132,7 +136,8 @@ impl Volume {
 
     /// The records of a plugin begin.
     pub(crate) fn start(&mut self, command: &str) -> &mut Self {
-        self.record(Stream::PLUGIN_NAME, format!("1 1 1 {command}\0").as_bytes())
+        let next = self.file_index + 1;
+        self.record_of(next, Stream::PLUGIN_NAME, format!("{next} 1 1 {command}\0").as_bytes())
     }
 
     /// The records of a plugin end.
