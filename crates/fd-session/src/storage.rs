@@ -167,7 +167,8 @@ impl StorageHello {
         let tlspsk = credentials.need.to_wire();
         let greeting = hello::start_job(job, tlspsk);
         let this = Self { state: State::Capabilities(credentials), proxy, dedup_blocks: (0, 0) };
-        (this, vec![Action::Send(greeting), Action::Receive(ANSWER_TIMEOUT)])
+        // One whose jobs are as many as it may run answers when one of them has ended.
+        (this, vec![Action::Send(greeting), Action::Receive(HELLO_TIMEOUT)])
     }
 
     fn capabilities(&mut self, credentials: Credentials, input: Input<'_>) -> Actions {

@@ -7,6 +7,10 @@ use crate::need::Need;
 const KEY: &[u8] = b"FHDM-NHEO-KGBJ-ABPN-DFPH-IEFC-NMBL-EAPC";
 
 fn greeting(tlspsk: i32, require_tls: bool) -> StorageHello {
+    start(tlspsk, require_tls).0
+}
+
+fn start(tlspsk: i32, require_tls: bool) -> (StorageHello, Actions) {
     let credentials = Credentials {
         own_name: "w-fd".to_owned(),
         key: KEY.to_vec(),
@@ -18,7 +22,7 @@ fn greeting(tlspsk: i32, require_tls: bool) -> StorageHello {
         random: 1,
         time: 2,
     };
-    StorageHello::start(b"job", credentials, false).0
+    StorageHello::start(b"job", credentials, false)
 }
 
 /// The frames of a list of actions.
@@ -28,6 +32,12 @@ fn sent(actions: &[Action<StorageGreeting, StorageError>]) -> Vec<&[u8]> {
         _ => None,
     });
     frames.collect()
+}
+
+/// It takes no further job while as many run as it may run.
+#[test]
+fn a_busy_storage_daemon_may_take_as_long_as_the_whole_hello_for_its_first_answer() {
+    assert_eq!(start(100, false).1.last(), Some(&Action::Receive(HELLO_TIMEOUT)));
 }
 
 /// As 9.6.7 speaks (reference 01 §12).
