@@ -30,8 +30,8 @@ impl Held {
         Self::one_of(file, all / if has_earlier { 2 } else { 4 })
     }
 
-    /// A fifo or device: the program that writes to it would notice that it is closed. A worker
-    /// holds one at a time.
+    /// A fifo or device, however many are held: the program that writes to it would notice that it
+    /// is closed. It is alone in its batch, so a worker holds one at a time.
     pub(crate) fn special(file: Opened) -> Self {
         HELD.fetch_add(1, Ordering::Relaxed);
         Self(Some(file))

@@ -139,8 +139,8 @@ impl Preparer<'_> {
         })
     }
 
-    /// Opens a fifo or device here, where its record without data would hide an earlier copy. That
-    /// may take long, so it is done in its turn elsewhere.
+    /// Opens a fifo or device where its record without data would hide an earlier copy. That may
+    /// take long, and later batches wait for it, so in other jobs it is opened in its turn.
     fn open_special(&self, entry: &mut Entry) -> Result<Fate, Stopped> {
         let job = self.job;
         if !job.plan.has_earlier(entry) {

@@ -142,7 +142,7 @@ fn is_saved(entry: &mut Entry, comparer: &mut Comparer<'_>, log: &dyn JobLog) ->
         }
     }
     let is_unchanged = matches!(prepared.fate, Fate::Unchanged);
-    if let Some(HardLink::First(slot)) = entry.hard_link.as_ref().filter(|_| is_unchanged) {
+    if is_unchanged && let Some(HardLink::First(slot)) = &entry.hard_link {
         slot.set(LinkState::NotSaved);
     }
     !is_unchanged

@@ -142,7 +142,7 @@ pub(super) fn strays<'s>(tops: &'s [Top<'_>], table: &'s MountTable) -> impl Ite
 /// Those of these names whose file system could have a snapshot; it is asked for once.
 pub(super) fn without_snapshot(
     strays: &[(Vec<u8>, Mount)],
-    has_support: impl Fn(&Mount) -> bool,
+    mut has_support: impl FnMut(&Mount) -> bool,
 ) -> impl Iterator<Item = &(Vec<u8>, Mount)> {
     let mut known = BTreeMap::new();
     strays.iter().filter(move |(_, mount)| *known.entry(mount.device_number).or_insert_with(|| has_support(mount)))

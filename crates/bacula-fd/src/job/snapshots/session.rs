@@ -1,7 +1,6 @@
 //! The snapshots of one backup: made before its first file, removed after its last (reference 07
 //! §12.2).
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -171,9 +170,7 @@ impl<'j> Session<'j> {
                 }
                 Err(failed) => {
                     directories.extend(named(&failed.snap_directory));
-                    // It has not said that there can be none.
-                    if failed.is_no_answer() && wanted() {
-                        let text = texts::snapshot_not_created(&mount.point, &failed.error);
+                    if let Some(text) = without_answer(&failed, mount, wanted) {
                         self.outbox.message(MessageType::Error, &text);
                     }
                     continue;
@@ -353,20 +350,21 @@ impl Drop for Session<'_> {
 
 /// Names in subvolumes that are not known are read as they are now: what is told of that.
 fn told_of_strays(helper: &Helper, job: &[u8], strays: &[(Vec<u8>, Mount)], wanted: IsWanted<'_>) -> Vec<Vec<u8>> {
-    let unanswered = RefCell::new(Vec::new());
+    let mut unanswered = Vec::new();
     let has_support = |mount: &Mount| {
         let answer = scan::support(helper, mount, job, wanted);
-        if let Err(failed) = answer.as_ref()
-            && failed.is_no_answer()
-            && wanted()
-        {
-            unanswered.borrow_mut().push(texts::snapshot_not_created(&mount.point, &failed.error));
-        }
+        unanswered.extend(answer.as_ref().err().and_then(|failed| without_answer(failed, mount, wanted)));
         answer.is_ok()
     };
     let without = choice::without_snapshot(strays, has_support);
-    let told = without.map(|(name, mount)| texts::not_in_snapshot(name, &mount.point)).collect();
-    [unanswered.take(), told].concat()
+    let told: Vec<_> = without.map(|(name, mount)| texts::not_in_snapshot(name, &mount.point)).collect();
+    [unanswered, told].concat()
+}
+
+/// What is told of a helper that gave no answer about a file system: it has not said that there can
+/// be no snapshot.
+fn without_answer(failed: &Failed, mount: &Mount, wanted: IsWanted<'_>) -> Option<Vec<u8>> {
+    (failed.is_no_answer() && wanted()).then(|| texts::snapshot_not_created(&mount.point, &failed.error))
 }
 
 /// What a backup with snapshots leaves out of these files, for a walk that makes none.
